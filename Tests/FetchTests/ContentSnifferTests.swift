@@ -13,6 +13,11 @@ import Testing
         ([0xff, 0xd8, 0xff, 0xe0], .jpeg),
         (Array("RIFF\u{1}\u{2}\u{3}\u{4}WEBPVP8 ".utf8), .webp),
         (Array("RIFF\u{1}\u{2}\u{3}\u{4}AVI LIST".utf8), .avi),
+        (Array("FLV\u{1}\u{5}".utf8), .flv),
+        (Array("OggS\0\u{2}".utf8), .ogg),
+        ([0x30, 0x26, 0xb2, 0x75, 0x8e, 0x66, 0xcf, 0x11, 0xa6], .wmv),
+        ([0x47, 0x40, 0, 0x10], .mpegTS),
+        ([0x47, 0x40, 0x11, 0x10], .mpegTS),
         ([0, 0, 0, 0x1c] + Array("ftypavif\0\0\0\0".utf8), .avif),
         ([0, 0, 0, 0x1c] + Array("ftypheic\0\0\0\0".utf8), .heic),
         ([0x1f, 0x8b, 8], .gzip),
@@ -37,6 +42,12 @@ import Testing
     @Test(arguments: others)
     func otherContentIsNamed(bytes: [UInt8], kind: ContentKind) {
         #expect(ContentSniffer.judge(bytes, isWhole: true) == .notAnAnimation(kind))
+    }
+
+    @Test(arguments: [ContentKind.avi, .flv, .ogg, .wmv, .mpegTS])
+    func aVideoInAnotherContainerIsNotCalledNoVideo(_ kind: ContentKind) {
+        let sentence = kind.sentence("The file")
+        #expect(sentence == "The file looks like \(kind.rawValue). Of videos, MP4, QuickTime and WebM are accepted.")
     }
 
     @Test(arguments: ["ftypisom", "ftypmp42", "ftypqt  ", "ftypavis", "moov\0\0\0\0", "mdat\0\0\0\0"])

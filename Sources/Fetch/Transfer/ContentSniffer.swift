@@ -51,6 +51,12 @@ package enum ContentSniffer {
         ([0x50, 0x4b, 3, 4], .zip),
         ([0x1f, 0x8b], .gzip),
         (Array("BM".utf8), .bmp),
+        (Array("FLV\u{1}".utf8), .flv),
+        (Array("OggS".utf8), .ogg),
+        ([0x30, 0x26, 0xb2, 0x75, 0x8e, 0x66, 0xcf, 0x11], .wmv),
+        // Packets of the first tables in a transport stream.
+        ([0x47, 0x40, 0], .mpegTS),
+        ([0x47, 0x40, 0x11], .mpegTS),
     ]
 
     private static func kind(of bytes: [UInt8]) -> ContentKind {
@@ -122,6 +128,10 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
     case quickTime = "QuickTime"
     case webm = "WebM"
     case avi = "AVI"
+    case flv = "FLV"
+    case ogg = "Ogg"
+    case wmv = "WMV"
+    case mpegTS = "MPEG-TS"
     case html = "HTML"
     case xml = "XML"
     case json = "JSON"
@@ -140,6 +150,8 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
         case .empty: "\(subject) is empty."
         // If animated, these are sources.
         case .png, .webp, .avif: "This \(rawValue) has no animation."
+        case .avi, .flv, .ogg, .wmv, .mpegTS:
+            "\(subject) looks like \(rawValue). Of videos, MP4, QuickTime and WebM are accepted."
         case .unknown: "\(subject) is not an animation or a video."
         default: "\(subject) is not an animation or a video but looks like \(rawValue)."
         }
