@@ -13,13 +13,15 @@ package struct RequestOutlook: Sendable {
         case stale
         /// It is stored, and its origin is asked first, because purges may have been missed.
         case unconfirmed
+        /// It is stored, and its origin is asked first whether the source has changed.
+        case expired
         /// An attempt has failed, and the next one is not due yet.
         case failure(RenditionError)
         /// Another request has caused the work already.
         case joined
         /// There is no capacity for another miss.
         case overloaded
-        /// Its source is fetched, or its origin asked, before the answer.
+        /// It is not stored, and its source is fetched before the answer.
         case miss
     }
 
@@ -58,8 +60,10 @@ extension RenditionPipeline {
                     .failure(.remembered(failure.error, remaining: failure.remaining))
                 } else if state.flights.isJoinable(FlightKey(request)) {
                     .joined
+                } else if hasCapacity {
+                    stored == nil ? .miss : .expired
                 } else {
-                    hasCapacity ? .miss : .overloaded
+                    .overloaded
                 }
         }
         return RequestOutlook(answer: answer, failures: failures)

@@ -127,6 +127,10 @@ package struct Explanation: Codable, Sendable {
                 .confirmed,
                 "\(lack) asks the origin first, because this node may have missed a purge, and gets the stored rendition."
             )
+        case .expired:
+            (answer, summary) = (
+                .confirmed, "\(lack) asks the origin first, and gets the stored rendition unless the source has changed."
+            )
         case .failure(let error):
             let problem = Problem(error)
             let seconds = if case .remembered(_, let remaining) = error { remaining } else { Int64(0) }

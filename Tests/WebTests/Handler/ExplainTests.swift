@@ -52,6 +52,31 @@ import Testing
         }
     }
 
+    @Test func anExpiredRenditionIsConfirmedByItsOrigin() async throws {
+        let time = AdvancingClock()
+        let answer: LoopbackOrigin.Handler = { request in
+            request.headers["if-none-match"] == nil
+                ? .ok(Self.gif, ["ETag: \"1\"", "Cache-Control: max-age=500, must-revalidate"])
+                : .tagged("\"1\"", Self.gif, request)
+        }
+        try await WebFixture.run(
+            ["/a.gif": answer],
+            { settings in
+                settings.policy.adminToken = "secret"
+                settings.cacheClock = time.clock
+            }
+        ) { web async throws in
+            let target = web.target("mp4", "/a.gif")
+            #expect(try await web.request("GET", target).status == 200)
+            time.pass(501)
+            let expired = try await explain(web, target)
+            #expect(expired["answer"] as? String == "confirmed")
+            #expect((expired["summary"] as? String)?.hasPrefix("A request asks the origin first, and gets") == true)
+            #expect(try await web.request("GET", target)["cache-status"] == "gifreel; fwd=stale; fwd-status=304; stored")
+            #expect(try await explain(web, target)["answer"] as? String == "hit")
+        }
+    }
+
     @Test func aPageIsAsStoredAsItsFacts() async throws {
         try await WebFixture.run(paths, { $0.policy.adminToken = "secret" }) { web async throws in
             let page = web.target("html", "/a.gif")
