@@ -25,7 +25,7 @@ extension Setting {
             "Address or host name to listen on. 0.0.0.0 or :: listens on all addresses; empty listens on unix_path only."),
         Setting(
             "server.port", \.http.port, in: 0...65535, .restart,
-            "TCP port to listen on. 0 selects a free port, which the first log line and port_file report."),
+            "TCP port to listen on. 0 selects a free port, which the log and port_file report."),
         Setting(
             "server.port_file", \.server.portFile, .restart, example: "var/port",
             "File that the server writes its TCP port to once it listens."),
