@@ -58,11 +58,15 @@ final class Evictor: Sendable {
 
     private func keepFreeSpace() {
         let minimum = context.minFreeBytes
+        let refused = context.refusedBytes.exchange(0, ordering: .relaxed)
+        guard let (free, expected) = measureSpace() else { return }
         // Frees more than required, so that not every publish reaches the minimum again.
-        let margin = minimum / 8
+        var margin = minimum / 8
+        // A large file needs more, unless even an empty cache lacks the room for it.
+        if minimum + 2 * refused - free <= index.status.totals.objectSpace { margin = max(margin, 2 * refused) }
         let required = minimum + margin / 2
         // Without the first comparison the sum may overflow.
-        guard let (free, expected) = measureSpace(), free < required, free + expected < required else { return }
+        guard free < required, free + expected < required else { return }
         // Measured once per round: the blocks of files that are still being read become free later.
         let missing = minimum + margin - free - expected
         let evicted = evict { missing - $0 }

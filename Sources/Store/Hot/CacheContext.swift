@@ -19,6 +19,8 @@ final class CacheContext: Sendable {
     let index: CacheIndex
     /// Whether, since the last round of housekeeping, the disk refused a file although statvfs(3) showed space.
     let isOverQuota = Atomic(false)
+    /// The size of the largest file that the free space did not admit since the last round of housekeeping.
+    let refusedBytes = Atomic<Int64>(0)
     /// Observers that apply each purge to work in progress and to remembered failures. They may retain the cache.
     let purgeObservers = Mutex<[@Sendable (PurgeScope) -> Void]>([])
     let report: @Sendable (CacheEvent) -> Void

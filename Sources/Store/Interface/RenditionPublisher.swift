@@ -23,6 +23,7 @@ struct RenditionPublisher: Sendable {
             } else if free - expected >= context.minFreeBytes {
                 return try directory.objects.createStaged()
             } else {
+                context.refusedBytes.max(expected, ordering: .relaxed)
                 reason = free > expected ? .lowSpace : .diskFull
             }
         } catch {

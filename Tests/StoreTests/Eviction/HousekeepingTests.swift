@@ -75,6 +75,29 @@ struct HousekeepingTests {
         _ = consume disk
     }
 
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"), arguments: [0, 2 << 20] as [Int64])
+    func evictionMakesRoomForALargeFileThatWasRefused(_ minimum: Int64) async throws {
+        let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
+        var configuration = CacheConfiguration.test(directory)
+        configuration.minFreeBytes = minimum
+        let cache = try Cache.openWithoutHousekeeping(configuration)
+        defer { cache.close() }
+        cache.housekeeper.runRound()
+        for number in UInt64(0)..<40 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        // More than the minimum and its margin, and less than the file needs.
+        disk.fill(leaving: Int(minimum) + 500 << 10)
+        #expect(try cache.publisher.createFile(expecting: 1 << 20).isInMemory)
+        cache.housekeeper.runRound()
+        #expect(try !cache.publisher.createFile(expecting: 1 << 20).isInMemory)
+        let evictions = cache.statistics().evictions
+        #expect((10...30).contains(evictions))
+        // All renditions together are smaller.
+        #expect(try cache.publisher.createFile(expecting: 12 << 20).isInMemory)
+        cache.housekeeper.runRound()
+        #expect(cache.statistics().evictions == evictions)
+        _ = consume disk
+    }
+
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
     func evictionWaitsForTheSpaceOfFilesThatAreBeingRead() async throws {
         let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
