@@ -58,7 +58,7 @@ final class Housekeeper: Sendable {
     /// The shortest time between two reports of a lack of descriptors: a minute, in nanoseconds.
     private static let reportInterval: UInt64 = 60_000_000_000
 
-    /// Compares stored files with their SHA-256, at a bounded rate.
+    /// Compares stored files with their SHA-256, at a bounded rate. After a pass, the next round compares files and rows.
     private func scrub() {
         let rate = context.configuration.scrubBytesPerSecond
         guard rate > 0 else { return }
@@ -68,6 +68,7 @@ final class Housekeeper: Sendable {
             let cursor = scrubber.withLock(\.cursor)
             guard let row = index.query({ try $0.objects(after: cursor, limit: 1) })?.first else {
                 scrubber.withLock { $0.endPass(now: now) }
+                index.changes.withLock { $0.isScanDue = true }
                 return
             }
             verify(row)

@@ -1,8 +1,8 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Reconciles files and rows after a server ended without closing the cache: removes files without a row, and rows whose files
-/// are missing.
+/// Reconciles files and rows after a server ended without closing the cache, and once a day: removes files without a row, and rows
+/// whose files are missing.
 ///
 /// Works in parts, between which housekeeping does other work. Not synchronised.
 struct OrphanScan: Sendable {

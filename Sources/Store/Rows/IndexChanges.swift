@@ -50,6 +50,9 @@ struct IndexChanges: ~Copyable, Sendable {
     private var scannedOrphans = 0
     /// Whether the latest scan compared every file and removed all without a row; true before the first scan.
     private var wasScanComplete = true
+    /// Whether files and rows are to be compared although no file is known to lack a row: a backup that was copied over the
+    /// directory leaves the files that are newer than its rows.
+    var isScanDue = false
     private(set) var isClosed = false
 
     /// - Parameter failure: The ledger's error at startup, which is already reported.
@@ -270,12 +273,13 @@ struct IndexChanges: ~Copyable, Sendable {
     }
 
     /// Identifies a scan for files without rows that begins now; nil if no scan is needed, or none is possible yet.
-    var scanNumber: Int? { needsScan && canChange ? possibleOrphans : nil }
+    var scanNumber: Int? { (needsScan || isScanDue) && canChange ? possibleOrphans : nil }
 
     private var needsScan: Bool { possibleOrphans > scannedOrphans }
 
     /// Ends a scan. After an incomplete one, such as one that could not remove a file, the next start scans again.
     mutating func finishScan(_ number: Int, isComplete: Bool) {
+        isScanDue = false
         scannedOrphans = max(scannedOrphans, number)
         wasScanComplete = isComplete
     }

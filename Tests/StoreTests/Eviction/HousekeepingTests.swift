@@ -58,6 +58,25 @@ struct HousekeepingTests {
         #expect(!resting && rested)
     }
 
+    @Test func filesThatARestoredDatabaseDoesNotKnowAreRemovedAfterAPass() async throws {
+        let first = try Cache.open(directory)
+        try await first.put([1, 2], url: "https://a/1")
+        first.close()
+        let id = ObjectID.test("newer than the backup").description
+        try directory.create("objects/\(id.prefix(2))/\(id.dropFirst(2)).mp4", [3])
+        let time = ManualClock()
+        let cache = try Cache.openWithoutHousekeeping(.test(directory), clock: time.cacheClock)
+        defer { cache.close() }
+        // The first round starts the clock of the scrubber, and the second ends its pass.
+        for _ in 0..<3 {
+            cache.housekeeper.runRound()
+            time.advance(1)
+        }
+        #expect(cache.statistics().orphans == 1)
+        #expect(directory.files().count == 1)
+        #expect(try await cache.bytes(url: "https://a/1") == [1, 2])
+    }
+
     // MARK: Free space
 
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
