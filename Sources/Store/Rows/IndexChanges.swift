@@ -138,9 +138,10 @@ struct IndexChanges: ~Copyable, Sendable {
             let wasReported = failure?.isReported ?? false
             failure = Failure(isDamage: isDamage, cause: error.description, isReported: wasReported || !isDamage)
             if !isDamage { report(.storingStopped(cause: error.description)) }
+            // Not after later errors: the work of housekeeping itself causes one in each round.
+            onFailure()
         }
         status.setRefusal(UnstoredReason(error))
-        onFailure()
     }
 
     /// Tries to end a failure: replaces a damaged ledger, and records what could not be recorded.

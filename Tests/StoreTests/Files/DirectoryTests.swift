@@ -94,6 +94,20 @@ import Testing
         for change in ["INSERT", "DELETE", "UPDATE"] { try database.execute("DROP TRIGGER refuse_\(change)") }
     }
 
+    /// Housekeeping, whose own work fails in each round, would otherwise run without a pause.
+    @Test func aDatabaseThatKeepsFailingWakesHousekeepingOnce() throws {
+        let wakes = Mutex(0)
+        let store = try CacheIndex(path: directory.path, onFailure: { wakes.withLock { $0 += 1 } })
+        defer { store.close() }
+        let database = try refuseChanges()
+        for _ in 0..<3 {
+            let hasFailed = store.changes.withLock { (try? $0.change { try $0.setClean(false, hand: 0) }) == nil }
+            #expect(hasFailed)
+        }
+        #expect(wakes.withLock { $0 } == 1)
+        try allowChanges(database)
+    }
+
     @Test func storingStopsWhileTheDatabaseFailsAndResumes() async throws {
         let time = ManualClock()
         let events = Mutex<[CacheEvent]>([])
