@@ -126,7 +126,7 @@ import Testing
 
     @Test func aButtonThatGetsTheFocusFromAnotherScrollsItsImageIntoView() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:])])
-        #expect(visits[0].allSatisfy(\.scrolls))
+        #expect(visits[0].allSatisfy { $0.scrolls })
     }
 
     @Test func theCandidatesOfASetChange() throws {
