@@ -101,6 +101,18 @@ import Testing
         #expect(try doctor(ready + ["sources.allow="]).output.hasPrefix("ok       sources      sources.allow is empty, "))
     }
 
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func aReadOnlyFileSystemFails() throws {
+        let folder = try ScratchDirectory()
+        let disk = try #require(SmallDisk(on: folder.path, bytes: 8 << 20))
+        defer { disk.unmount() }
+        #expect(disk.makeReadOnly())
+        let outcome = try doctor(ready + ["cache.dir=\(folder.path("cache"))"])
+        #expect(outcome.code == 1, "\(outcome)")
+        let finding = #/failure +disk +the file system of .+ is read-only\n +→ see why: dmesg/#
+        #expect(outcome.output.contains(finding), "\(outcome)")
+    }
+
     @Test func aFileThatLacksALineOfTheShippedOneIsNamed() throws {
         let folder = try ScratchDirectory()
         for (option, file, line) in [

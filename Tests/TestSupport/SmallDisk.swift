@@ -30,6 +30,12 @@ package final class SmallDisk: Sendable {
         umount2(path, Int32(MNT_DETACH))
     }
 
+    /// Forbids all changes from now on.
+    package func makeReadOnly() -> Bool {
+        // MS_RDONLY and MS_REMOUNT.
+        mount("gifreel-test", path, "tmpfs", 1 | 32, nil) == 0
+    }
+
     /// Bytes that are free.
     package var free: Int {
         var status = statvfs()

@@ -1,4 +1,5 @@
 internal import Fetch
+internal import Glibc
 internal import HTTP
 internal import Sandbox
 internal import Settings
@@ -102,6 +103,12 @@ struct Checkup {
             space = try DiskSpace(at: path)
         } catch {
             return fail("disk", "\(path) cannot be examined: \(error)", "set cache.dir to a directory")
+        }
+        // Whatever user runs this command, unlike a lack of rights.
+        if access(path, W_OK) != 0, errno == EROFS {
+            return fail(
+                "disk", "the file system of \(path) is read-only",
+                "see why: dmesg | tail; then: mount -o remount,rw MOUNTPOINT; or set cache.dir to another file system")
         }
         let (free, all) = (space.freeBytes, space.allBytes)
         let (limit, reserve) = (configuration.cache.maxBytes, configuration.cache.minFreeBytes)
