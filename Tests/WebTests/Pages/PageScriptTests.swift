@@ -99,6 +99,13 @@ import Testing
         #expect(try ScriptHost.addresses([page])[0].allSatisfy { ($0 == "a.gif") == stays })
     }
 
+    /// Browsers give the width of the picture before until the next one has arrived.
+    @Test(arguments: [("data:image/gif,", true), ("https://site.test/blank.gif", true), ("https://site.test/a.gif", false)])
+    func anImageThatShowsItsPlaceholderStillChanges(_ shown: String, _ changes: Bool) throws {
+        let page = ScriptHost.Page(settings: [:], pixel: shown)
+        #expect(try ScriptHost.addresses([page])[0].allSatisfy { ($0 != "a.gif") == changes })
+    }
+
     @Test func aPageMayRunTheScriptTwice() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:]), ScriptHost.Page(settings: [:], runs: 2)])
         #expect(visits[0][0].listeners > 0 && visits[0][0].listeners == visits[1][0].listeners)
@@ -150,6 +157,8 @@ enum ScriptHost {
         var link = "a.gif"
         var attributes: [String: String] = [:]
         var loading = "lazy"
+        /// The address of the picture of one pixel that the image shows; nil if it shows none.
+        var pixel: String?
         /// How often the page runs the script.
         var runs = 1
         /// Whether the visitor wants to receive few bytes.
@@ -232,9 +241,9 @@ enum ScriptHost {
         class CSSStyleSheet {
           replaceSync() {}
         }
-        function visit({ settings, name, link, attributes, loading, runs, savesData, endsReducedMotion }, matches) {
+        function visit({ settings, name, link, attributes, loading, pixel, runs, savesData, endsReducedMotion }, matches) {
           const img = new Element();
-          Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" });
+          Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
           for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
           let asked;
           let listeners = 0;

@@ -134,11 +134,13 @@
       }
     }
     // Images of one pixel count visits.
-    if (!places[0] || ["width", "height"].every((name) => parseFloat(img.getAttribute(name)) < 3) || [1, 2].includes(img.naturalWidth)) return;
+    if (!places[0] || ["width", "height"].every((name) => parseFloat(img.getAttribute(name)) < 3)) return;
     const links = [];
     for (const { name, value } of places) replaceLinks(name, value, (link) => parse(link) && links.push(link));
     // What the image shows still, if a script has just given it another picture, is none of them.
-    const link = links.find((each) => (resolver.href = each) && resolver.href === img.currentSrc) ?? links[0];
+    const current = links.find((each) => (resolver.href = each) && resolver.href === img.currentSrc);
+    if (current && [1, 2].includes(img.naturalWidth)) return;
+    const link = current ?? links[0];
     return { img, places, link, home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page" };
   }
 
