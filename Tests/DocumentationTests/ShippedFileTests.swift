@@ -73,12 +73,14 @@ import Testing
         #expect(try found(#"upstream-hash-by: (.+)"#, "config/kubernetes/ingress.yaml") == [key])
     }
 
-    /// What Safari, Chromium, Safari before AVIF, and others send for an image, and a client that refuses a format; with what Gifreel gets.
+    /// What Safari, WebKitGTK, Chromium, Safari before AVIF, and others send for an image, and a client that refuses a format; with
+    /// what Gifreel gets.
     static let negotiations = [
         (
-            "image/webp,image/avif,image/jxl,video/*;q=0.8,image/png,image/*;q=0.8,*/*;q=0.5",
+            "image/webp,image/avif,image/jxl,image/heic,video/*;q=0.8,image/png,image/*;q=0.8,*/*;q=0.5",
             "video/mp4,image/avif,image/webp,image/gif"
         ),
+        ("image/webp,image/avif,video/*;q=0.8,image/png,image/*;q=0.8,*/*;q=0.5", "image/avif,image/webp,image/gif"),
         ("image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8", "image/avif,image/webp,image/gif"),
         ("image/webp,image/png,image/svg+xml,image/*;q=0.8,video/*;q=0.8,*/*;q=0.5", "video/mp4,image/webp,image/gif"),
         ("*/*", "image/gif"), ("", "image/gif"),

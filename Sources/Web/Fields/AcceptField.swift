@@ -8,7 +8,7 @@ internal import Renditions
 struct AcceptField {
     /// A media range on which some response depends.
     private enum MediaRange: Int {
-        case mp4, webm, quickTime, anyVideo, avif, webp, gif, png, apng, anyImage, any, html, anyText, plain, events,
+        case mp4, webm, quickTime, anyVideo, avif, heic, webp, gif, png, apng, anyImage, any, html, anyText, plain, events,
             problem, json, anyApplication, openMetrics
 
         init?(_ name: UnsafeRawBufferPointer) {
@@ -24,8 +24,8 @@ struct AcceptField {
                 case 9: named((.mp4, "video/mp4"), (.gif, "image/gif"), (.png, "image/png"), (.html, "text/html"))
                 case 10:
                     named(
-                        (.avif, "image/avif"), (.webp, "image/webp"), (.apng, "image/apng"), (.webm, "video/webm"),
-                        (.plain, "text/plain"))
+                        (.avif, "image/avif"), (.heic, "image/heic"), (.webp, "image/webp"), (.apng, "image/apng"),
+                        (.webm, "video/webm"), (.plain, "text/plain"))
                 case 13: named((.anyApplication, "application/*"))
                 case 15: named((.quickTime, "video/quicktime"))
                 case 16: named((.json, "application/json"))
@@ -40,7 +40,7 @@ struct AcceptField {
     }
 
     /// The weight of each range in thousandths; -1 if the field lacks it.
-    private var weights = InlineArray<19, Int16>(repeating: -1)
+    private var weights = InlineArray<20, Int16>(repeating: -1)
     /// Whether the field names an image type, as in requests for `<img>`.
     private var namesImages = false
     /// Whether the field has no elements, so that it accepts everything.
@@ -105,11 +105,14 @@ struct AcceptField {
     /// Selects the response for a client that would get a video, by the facts of the source.
     ///
     /// A video has no transparency. In `<img>`, WebKit repeats a video and an AVIF without end, whatever the file states: a source
-    /// that ends is an animated WebP.
+    /// that ends is an animated WebP. WebKitGTK and WPE show only the first picture of a video. They name the same formats as Safari
+    /// 16; later versions also name HEIC.
     func preference(insteadOfVideo source: SourceFacts, offersAVIF: Bool, offersWebP: Bool) -> Preference {
         let repeats = source.loopCount == 0 || !namesImages
+        let isPlayed = weight(.mp4) != nil || weight(.heic) != nil || weight(.avif) == nil || weight(.webp) == nil
         return preference(
-            offersAVIF: offersAVIF && repeats, offersWebP: offersWebP, offersVideo: repeats && !source.transparent)
+            offersAVIF: offersAVIF && repeats, offersWebP: offersWebP,
+            offersVideo: repeats && isPlayed && !source.transparent)
     }
 
     /// Whether the source itself may be the response.

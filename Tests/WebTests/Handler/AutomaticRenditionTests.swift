@@ -34,6 +34,9 @@ import Testing
     private static let chromium = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8"
     private static let safari =
         "image/webp,image/avif,image/jxl,image/heic,image/heic-sequence,video/*;q=0.8,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5"
+    /// WebKitGTK and WPE, and Safari 16.
+    private static let webKit =
+        "image/webp,image/avif,video/*;q=0.8,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5"
     private static let original = "gifreel; fwd=miss; detail=original"
 
     private func run(
@@ -155,6 +158,24 @@ import Testing
                 #expect(response["content-type"]?.hasPrefix("image/") == true)
                 return response["content-type"] != "image/gif"
             }
+        }
+    }
+
+    /// It shows only the first picture of a video in `<img>`.
+    @Test func webKitGTKGetsASequence() async throws {
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Self.gif) }, "/b.gif": { _ in .ok(Self.ending) }])
+        defer { origin.stop() }
+        let sequence = Rendition.Format.named("avif") != nil ? "image/avif" : "image/webp"
+        try await run(["/a.gif": Self.gif]) { settings in
+            var mount = Mount(origin: try SourceURL(origin.url("/")))
+            (mount.negotiates, mount.onMiss) = (true, .wait)
+            settings.policy.mounts["m"] = mount
+        } _: { web async throws in
+            let target = "/auto/\(web.origin.url("/a.gif"))"
+            _ = try await settled(web, target, Self.webKit, source: Self.gif, type: sequence)
+            _ = try await settled(web, "/m/a.gif", Self.webKit, source: Self.gif, type: sequence)
+            _ = try await settled(web, "/m/b.gif", Self.webKit, source: Self.ending, type: "image/webp")
+            _ = try await settled(web, target, Self.safari, source: Self.gif, type: "video/mp4")
         }
     }
 
