@@ -288,7 +288,9 @@ package struct RouteParser: Sendable {
     ) throws(Problem) -> ParsedTarget {
         guard let named = MountPath(path, sources: mount.sources) else {
             let sources = mount.sources.flatMap(\.fileExtensions).map { ".\($0)" }.joined(separator: ", ")
-            throw .notFound("A path of a mount ends in \(sources), or in the name of a format: \(Self.formatNames).")
+            // Only the extension of a GIF may be left out.
+            let format = mount.sources.contains(.gif) ? "the name of a format" : "one of these and the name of a format"
+            throw .notFound("A path of the mount “\(name)” ends in \(sources), or in \(format): \(Self.formatNames).")
         }
         try checkOffer(named.format)
         var reader = OptionReader(

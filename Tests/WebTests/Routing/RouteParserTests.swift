@@ -1,4 +1,5 @@
 import Fetch
+import Media
 import Renditions
 import Store
 import Testing
@@ -118,6 +119,18 @@ import Testing
                     == "The format “webm” is not available here: the encoder libvpx-vp9 is missing from libavcodec.")
         }
         #expect(throws: Never.self) { try parser.parse("/mp4/http://a.test/a.gif") }
+    }
+
+    @Test func onlyTheExtensionOfAGIFMayBeLeftOut() throws {
+        var pictures = Mount(origin: try SourceURL("https://cdn.test/up/"))
+        pictures.sources = [.webp]
+        let parser = RouteParser(mounts: ["media": pictures])
+        #expect(throws: Never.self) { try parser.parse("/media/a.webp.mp4") }
+        #expect {
+            try parser.parse("/media/a.mp4")
+        } throws: {
+            ($0 as? Problem)?.detail.contains("ends in .webp, or in one of these and the name of a format: mp4,") ?? false
+        }
     }
 
     @Test func theDetailTellsUnknownFormatsMountsAndPathsApart() {
