@@ -225,6 +225,8 @@ private enum ManualDocument {
             .SH DESCRIPTION
             .BR "gifreel serve" ,
             .BR "gifreel health" ,
+            .BR "gifreel doctor" ,
+            .BR "gifreel block" ,
             .BR "gifreel prewarm" ,
             .BR "gifreel rewrite" ,
             .B gifreel sign

@@ -299,6 +299,15 @@ import Testing
         }
     }
 
+    @Test func theManualOfSettingsNamesEachCommandThatReadsThem() throws {
+        let manual = try gifreel(["settings", "--format", "man"]).output
+        let commands = try gifreel(["--help"]).output.matches(of: /(?m)^  ([a-z]+) {3,}/).map { String($0.1) }
+        #expect(commands.contains("serve"))
+        for command in commands where try gifreel(["help", command]).output.contains("--set <set>") {
+            #expect(manual.contains("gifreel \(command)"), "\(command)")
+        }
+    }
+
     /// The parser adds a default to the help of an option that has a value without being given.
     @Test func helpNamesADefaultOnce() throws {
         let root = try gifreel(["--help"])
