@@ -54,7 +54,8 @@ struct PruneCommand: ParsableCommand {
         guard (1...256).contains(concurrency) else { throw ValidationError("--concurrency must be from 1 to 256.") }
     }
 
-    private var age: Duration? { Duration(settingText: olderThan) }
+    /// Nil without a unit: seconds in place of days would delete nearly everything.
+    private var age: Duration? { olderThan.last?.isLetter ?? false ? Duration(settingText: olderThan) : nil }
 
     func run() throws {
         guard let configuration = try ServiceConfiguration(try settings.read().settings).store else {

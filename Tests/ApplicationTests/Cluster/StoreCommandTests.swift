@@ -62,7 +62,7 @@ struct StoreCommandTests {
         #expect(gone.code == 1 && gone.log.contains("The shared store could not be pruned"), "\(gone)")
         let none = try ChildProcess(GifreelProcess.executable, ["store", "prune", "--older-than", "1d"]).finish()
         #expect(none.code == 1 && none.log.contains("store.s3.bucket is not set"), "\(none)")
-        for arguments in [["--older-than", "old"], ["--older-than", "1d", "--rate", "0"], []] {
+        for arguments in [["--older-than", "old"], ["--older-than", "30"], ["--older-than", "1d", "--rate", "0"], []] {
             #expect(try prune(store, arguments).code == 64)
         }
     }
