@@ -58,12 +58,16 @@ package enum TextFile {
     /// The text of the file. Blocks.
     ///
     /// - Parameter name: The description of the file in error messages.
-    /// - Throws: ``SettingsError`` if the file cannot be read or is too long.
+    /// - Throws: ``SettingsError`` if the file cannot be read, is too long or is not text.
     static func read(_ path: String, as name: String) throws(SettingsError) -> String {
         let bytes = try translating(try bytes(of: path, atMost: maximumBytes)) { (error: FileError) in
             SettingsError("\(name) cannot be read: \(error.reason).")
         }
-        return String(decoding: bytes, as: UTF8.self)
+        // With a replacement for each wrong byte, a key of random bytes would be another key.
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw SettingsError("\(name) is not text in UTF-8.")
+        }
+        return text
     }
 
     /// The bytes of a file that a setting names. Blocks.

@@ -168,8 +168,8 @@ private enum MarkdownDocument {
             ```
 
             White space around the secret is ignored. The file of a list, such as `signing.keys`, has one value per line. A file that is
-            missing or empty stops the start. A reload reads it again. For systemd, [gifreel.service](../config/systemd/gifreel.service)
-            shows how to pass a credential on.
+            missing, empty or not in UTF-8 stops the start. A reload reads it again. For systemd,
+            [gifreel.service](../config/systemd/gifreel.service) shows how to pass a credential on.
 
             ## Kubernetes
 

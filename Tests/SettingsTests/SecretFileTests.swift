@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -50,6 +51,15 @@ import Testing
         let keys = ["one", "two, too", "three"]
         #expect(try read(["GIFREEL_SIGNING_KEYS_FILE": path]).settings.signing.keys == keys)
         #expect(try read(yaml: "signing: {keys: {file: \(path)}}\n").settings.signing.keys == keys)
+    }
+
+    @Test func aFileThatIsNotUTF8IsRefused() throws {
+        let path = directory.path("bytes")
+        try Data([0x6b, 0xff, 0x80]).write(to: URL(fileURLWithPath: path))
+        #expect(complaint(["GIFREEL_SIGNING_KEYS_FILE": path]) == "The file \(path) of signing.keys is not text in UTF-8.")
+        #expect(throws: SettingsError("The configuration file \(path) is not text in UTF-8.")) {
+            try SettingsReader.read(file: path, environment: [:], flags: [])
+        }
     }
 
     @Test func eachReadingReadsTheFile() throws {
