@@ -182,7 +182,9 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
         _ name: String, _ value: String, _ expectation: String, origin: String? = nil
     ) -> SettingsError {
         let isSecret = Setting.named(name)?.isSecret ?? false
-        let shown = isSecret ? "has a wrong value" : value.isEmpty ? "is empty" : "is “\(withoutCredentials(value))”"
+        // A block of YAML has several lines.
+        let line = String(withoutCredentials(value).map { $0.isNewline ? " " : $0 })
+        let shown = isSecret ? "has a wrong value" : value.isEmpty ? "is empty" : "is “\(line)”"
         return SettingsError("\(name)\(origin.map { " (\($0))" } ?? "") \(shown); it must be \(expectation).")
     }
 

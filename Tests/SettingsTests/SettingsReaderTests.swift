@@ -83,6 +83,10 @@ import Testing
             try complaint("server:\n  port: eighty\n")
                 == "server.port (DIR/settings.yaml, line 2) is “eighty”; it must be a whole number from 0 to 65535.")
         #expect(
+            try complaint("pages:\n  site_name: |\n    a\n    b\n")
+                == "pages.site_name (DIR/settings.yaml, line 2) is “a b ”; it must be text of at least one character, without "
+                + "control characters.")
+        #expect(
             try complaint(nil, ["GIFREEL_CACHE_MAX_AGE": "1 week"])
                 == "cache.max_age (GIFREEL_CACHE_MAX_AGE) is “1 week”; it must be a time from 0s to 3650d in whole seconds, "
                 + "such as 10s.")
