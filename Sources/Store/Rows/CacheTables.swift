@@ -91,10 +91,13 @@ struct CacheTables {
         ALTER TABLE cache_state DROP COLUMN emptied;
         -- When the request to the origin began, in milliseconds of the cluster's clock; 0 if that is unknown.
         ALTER TABLE aliases ADD COLUMN began INTEGER NOT NULL DEFAULT 0;
+        -- Spares rows from the purges before them, which a cluster's stream delivers once more. A fetch took a minute at most, and
+        -- wall clocks are assumed to be right to within 10 minutes.
+        UPDATE aliases SET began = max(0, min(fetched, unixepoch()) - 660) * 1000;
         -- The sequence and the time of the latest upload; 0 for an object that was not uploaded.
         ALTER TABLE objects ADD COLUMN upload INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE objects ADD COLUMN upload_began INTEGER NOT NULL DEFAULT 0;
-        UPDATE objects SET upload = sequence WHERE uploaded = 1;
+        UPDATE objects SET upload = sequence, upload_began = max(0, min(created, unixepoch()) - 660) * 1000 WHERE uploaded = 1;
         ALTER TABLE objects DROP COLUMN uploaded;
         -- Removed objects that aliases may still lead to. A sweep removes these.
         CREATE TABLE removed (object INTEGER PRIMARY KEY);

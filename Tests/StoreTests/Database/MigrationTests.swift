@@ -72,4 +72,18 @@ import Testing
         #expect(try await cache.bytes(url: "https://a/") == [4])
         try await waitUntil("the rows and files to go") { cache.statistics().aliases == 1 && directory.files().count == 2 }
     }
+
+    /// A cluster's stream delivers all its purges to a node that has migrated.
+    @Test func anEarlierPurgeSparesWhatWasStoredAfterIt() async throws {
+        try await fill(["https://a/1", nil], version: 5)
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        _ = try await cache.purge(.all, madeAt: 1_699_999_000_000)
+        #expect(try await cache.bytes(url: "https://a/1") == [0])
+        #expect(try await cache.object(.test("1"))?.descriptor.readAll() == [1])
+        // The clocks may differ by as much.
+        _ = try await cache.purge(.all, madeAt: 1_699_999_900_000)
+        #expect(await cache.alias(.test("https://a/1")) == nil)
+        #expect(await cache.object(.test("1")) == nil)
+    }
 }
