@@ -49,12 +49,13 @@ package final class HTTPResource: Sendable {
     ///   - entityTag: A strong entity tag, with its quotes.
     ///   - lastModified: Unix seconds; nil omits the date and disables date preconditions.
     ///   - headers: Fields of every response with this resource, such as `Cache-Control`, which 304 also carries.
+    ///   - onDamage: Called on an I/O thread, for each response that ends early because the file is too short or unreadable.
     package convenience init(
         file: SharedDescriptor, length: Int, contentType: String, entityTag: String, lastModified: Int?,
-        headers: HTTPHeaders = HTTPHeaders()
+        headers: HTTPHeaders = HTTPHeaders(), onDamage: (@Sendable () -> Void)? = nil
     ) {
         self.init(
-            Self.content(of: file, length), length: length, contentType: contentType, entityTag: entityTag,
+            Self.content(of: file, length, onDamage), length: length, contentType: contentType, entityTag: entityTag,
             lastModified: lastModified, headers: headers)
     }
 
@@ -105,8 +106,10 @@ package final class HTTPResource: Sendable {
     }
 
     /// Reads a small file that is in the page cache. If this fails, the content stays a file, and sending it reports the error.
-    private static func content(of file: SharedDescriptor, _ length: Int) -> Content {
-        let served = ServedFile(file, length: length)
+    private static func content(
+        of file: SharedDescriptor, _ length: Int, _ onDamage: (@Sendable () -> Void)?
+    ) -> Content {
+        let served = ServedFile(file, length: length, onDamage: onDamage)
         guard length <= inMemoryLimit, served.isInPageCache(0..<length) else { return .file(served) }
         let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
             do throws(SystemError) {

@@ -12,13 +12,16 @@ final class ServedFile: Sendable {
     private static let trust: UInt64 = 1_000_000_000
 
     let descriptor: SharedDescriptor
+    /// Called when the file turns out to be too short or unreadable while it is sent.
+    let onDamage: (@Sendable () -> Void)?
     private let length: Int
     /// When the assumption that the whole file is in the page cache expires, by the coarse monotonic clock; 0 initially.
     private let trustedUntil = Atomic<UInt64>(0)
 
-    init(_ descriptor: SharedDescriptor, length: Int) {
+    init(_ descriptor: SharedDescriptor, length: Int, onDamage: (@Sendable () -> Void)? = nil) {
         self.descriptor = descriptor
         self.length = length
+        self.onDamage = onDamage
     }
 
     /// Returns the first piece of a range that is sent in one step.

@@ -91,7 +91,7 @@ extension Connection {
             case .bytes(let content, let range):
                 content.withUnsafeBytes { send($0.slice(range), isFollowed: isFollowed) }
             case .file(let file, let range):
-                if let piece = readyPiece(of: file, range) { sendFile(file.descriptor, piece) } else { nil }
+                if let piece = readyPiece(of: file, range) { sendFile(file, piece) } else { nil }
             }
         guard let sent else { return .notLoaded }
         if sent < 0 { return .failed }
@@ -173,14 +173,18 @@ extension Connection {
 
     /// Sends a piece of a file from the page cache. Returns the number of bytes accepted, or -1 if the connection or file is
     /// broken.
-    private func sendFile(_ file: SharedDescriptor, _ range: Range<Int>) -> Int {
+    private func sendFile(_ file: ServedFile, _ range: Range<Int>) -> Int {
         var offset = Int64(range.lowerBound)
         let end = Int64(range.upperBound)
         while offset < end {
-            let sent = clinux_sendfile(token.descriptor, file.number, &offset, Int(end - offset))
+            let sent = clinux_sendfile(token.descriptor, file.descriptor.number, &offset, Int(end - offset))
             if sent > 0 { continue }
             if sent < 0, errno == EINTR { continue }
-            guard sent < 0, errno == EAGAIN else { return -1 }
+            guard sent < 0, errno == EAGAIN else {
+                // Other errors are those of the connection.
+                if sent == 0 || errno == EIO { file.onDamage?() }
+                return -1
+            }
             isWritable = false
             break
         }

@@ -60,6 +60,7 @@ struct RenditionResponder: Sendable {
 
     /// How long caches may store a response.
     let caching: CachingFields
+    private let cache: Cache
     private let common: HTTPHeaders
     /// The number of the policy. Equal policies have the same number, so hits compare only numbers.
     private let policyNumber: Int
@@ -73,6 +74,7 @@ struct RenditionResponder: Sendable {
         var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
+        self.cache = cache
         caching = CachingFields(policy: settings.head, cache: cache, secondsLeft: secondsLeft)
         policyNumber = Self.number(of: settings.head)
     }
@@ -277,7 +279,12 @@ struct RenditionResponder: Sendable {
         let mediaType = sourceFormat?.mediaType ?? Rendition.Format(rawValue: rendition.fileExtension)?.contentType
         return HTTPResource(
             file: rendition.descriptor, length: Int(rendition.length), contentType: mediaType ?? "application/octet-stream",
-            entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common)
+            entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common,
+            // The resource is attached to the rendition.
+            onDamage: { [cache, weak rendition] in
+                guard let rendition else { return }
+                Task { await cache.discardCorrupt(rendition) }
+            })
     }
 }
 

@@ -82,6 +82,27 @@ import Testing
         try blockUntil("a hit") { try server.mp4(origin.url("/1.gif"))["cache-status"] == "gifreel; hit" }
     }
 
+    /// The head of a response is sent before its bytes are read.
+    @Test func aFileThatIsDamagedWhileInUseIsReplaced() throws {
+        let gif = GIFBuilder.noise(frames: 2, width: 500, height: 500)
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        origin.on("/a.gif", .ok(gif))
+        let server = try GifreelProcess()
+        let target = "/png/\(origin.url("/a.gif"))"
+        let first = try server.request("GET", target)
+        // Not in memory.
+        #expect(first.body.count > 64 << 10)
+        let objects = server.directory.path + "/cache/objects"
+        let names = FileManager.default.enumerator(atPath: objects)?.allObjects as? [String] ?? []
+        let file = try #require(names.first { $0.hasSuffix(".png") })
+        let handle = try FileHandle(forUpdating: URL(filePath: "\(objects)/\(file)"))
+        try handle.truncate(atOffset: 1000)
+        try handle.close()
+        try blockUntil("a whole response") { (try? server.request("GET", target))?.body == first.body }
+        #expect(try server.request("GET", target)["cache-status"] == "gifreel; hit")
+    }
+
     @Test func aSecondServerNamesTheProcessThatUsesTheDirectory() throws {
         let server = try GifreelProcess()
         let error = #expect(throws: GifreelProcess.NotStarted.self) {

@@ -1,3 +1,4 @@
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -119,6 +120,16 @@ import Testing
         let missing = try temporaryFile([1, 2, 3])
         connection.outgoing = [.file(ServedFile(missing, length: 100), 0..<100)]
         #expect(connection.sendOutgoing() == .failed)
+    }
+
+    @Test func aFileThatIsTooShortIsReported() throws {
+        let pair = try SocketPair()
+        let connection = pair.connection
+        let reports = Mutex(0)
+        let file = ServedFile(try temporaryFile([1, 2, 3]), length: 100) { reports.withLock { $0 += 1 } }
+        connection.outgoing = [.file(file, 0..<100)]
+        #expect(connection.sendOutgoing() == .failed)
+        #expect(reports.withLock { $0 } == 1)
     }
 
     @Test func segmentsBeyondTheBudgetWaitForTheNextTurn() throws {
