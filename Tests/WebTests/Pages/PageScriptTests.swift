@@ -136,6 +136,12 @@ import Testing
         #expect(visits[0].allSatisfy { $0.scrolls })
     }
 
+    @Test func aPausedImageIsCoveredAlsoByChromiumBefore113() {
+        let script = String(decoding: SiteFile.script.bytes, as: UTF8.self)
+        #expect(script.split(separator: "image-set(").dropLast().allSatisfy { $0.hasSuffix("-webkit-") })
+        #expect(script.contains("-webkit-image-set("))
+    }
+
     @Test func theCandidatesOfASetChange() throws {
         let page = ScriptHost.Page(settings: [:], name: "srcset", link: "a.gif 1x, b.png 2x,/c.gif  3x")
         let server = ScriptHost.server

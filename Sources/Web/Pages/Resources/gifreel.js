@@ -78,10 +78,10 @@
     const { img } = state;
     if (kind === "webp" && loaded(img) && state.kind !== kind) {
       if (state.cover) return;
-      // The image keeps its address, so that the animation goes on where it was.
+      // The image keeps its address, so that the animation goes on where it was. Chromium before 113 needs the prefix, and all know it.
       const cover = (state.cover = new Image());
       cover.onload = () => {
-        if (state.cover === cover) img.style.content = `image-set(url("${cover.src}") ${cover.naturalWidth / img.naturalWidth}x)`;
+        if (state.cover === cover) img.style.content = `-webkit-image-set(url("${cover.src}") ${cover.naturalWidth / img.naturalWidth}x)`;
       };
       cover.onerror = () => {
         state.moves = false;
@@ -288,7 +288,8 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     state.paused = !(state.paused ?? frozen);
     update(state);
   });
-  buttons.addEventListener("focusin", ({ target: { state } }) => {
+  buttons.addEventListener("focusin", (event) => {
+    const { state } = event.target;
     if (!state) return;
     state.img.scrollIntoView({ block: "nearest" });
     // The still picture is there when the button is pressed.
