@@ -52,6 +52,16 @@ import Testing
         #expect(levels.lowest == level)
     }
 
+    /// The encoder's tick, a hundredth of a second, is for its rate control.
+    @Test func theParametersOfH264DoNotStateTheTickOfTheEncoder() throws {
+        let made = try Converted(GIFBuilder.animation(frames: 3, delay: 20))
+        let start = try #require(made.bytes.indices.first { made.bytes[$0...].starts(with: "avcC".utf8) }) + 4
+        let length = Int(made.bytes[start + 6]) << 8 | Int(made.bytes[start + 7])
+        let set: [UInt8] = [0, 0, 0, 1] + made.bytes[(start + 8)..<(start + 8 + length)]
+        #expect(length > 16 && set[4] == 0x67)
+        #expect(AnnexB.replacingTick(in: set, by: (20, 200)) == nil)
+    }
+
     @Test func aDifferentFileHasDifferentCodecs() throws {
         let made = try Converted(GIFBuilder.animation(frames: 3))
         let claim = OutputClaim(Transcoder(), made.result)

@@ -114,6 +114,12 @@ struct TimelineTests {
         }
     }
 
+    @Test func thePlanKnowsHowLongTheLastFrameLasts() throws {
+        #expect(try plan([10, 20, 5], TimeOptions()).lastDuration == 5)
+        #expect(try plan([7], TimeOptions()).lastDuration == 7)
+        #expect(try plan([10, 20, 5], TimeOptions(), isWhole: false).lastDuration == 20)
+    }
+
     /// Where the animation is repeated, its first frame follows the last one.
     @Test func theSeamOfRepetitionsCountsForTheShortestDistance() throws {
         #expect(try plan([10, 20, 5], TimeOptions()).shortest == 10)

@@ -12,6 +12,8 @@ struct SamplePlan: Equatable {
     private(set) var syncs: [Int] = []
     /// The shortest time between two of the frames, in units of the video. For a single frame, its duration.
     private(set) var shortest = 0
+    /// The duration of the last frame, in units of the video.
+    private(set) var lastDuration = 0
 
     init(_ options: TimeOptions, of summary: AnimationSummary) {
         var timeline = Timeline(options, of: summary)
@@ -31,6 +33,7 @@ struct SamplePlan: Equatable {
             if count == 1 { first = index + 1 } else { enter(start - time) }
             (time, lastButOne, last) = (start, time, index + 1)
         }
+        lastDuration = end - time
         // In a file with several loops, the first frame follows the last one.
         if count == 1 || (count > 0 && options.loops > 1) { enter(end - time) }
     }

@@ -62,6 +62,8 @@ enum MP4Output: OutputMaker {
             descriptor: descriptor, timescale: source.timescale, repeats: options.time.loops > 1
         ) { parameters throws(TranscodeError) in
             try encoder.describe(parameters)
+            let shortest = min(plan.shortest, plan.lastDuration)
+            try stateDuration(of: max(1, shortest), timescale: source.timescale, in: parameters)
         }
         progress.begin(total: summary.delays.count)
         let thread = transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
@@ -94,6 +96,23 @@ enum MP4Output: OutputMaker {
             frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
             timescale: source.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
             isBrokenOff: source.isBrokenOff, isUndithered: source.isUndithered, bytes: length)
+    }
+
+    /// States in the parameters of H.264 how long a picture lasts at least. The encoder is told otherwise for its rate control, and
+    /// GStreamer takes each picture for one of the stated duration, regardless of the container.
+    private static func stateDuration(
+        of units: Int, timescale: Int, in parameters: UnsafeMutablePointer<AVCodecParameters>
+    ) throws(TranscodeError) {
+        guard parameters.pointee.codec_id == AV_CODEC_ID_H264, let old = parameters.pointee.extradata else { return }
+        let stream = Array(UnsafeBufferPointer(start: old, count: Int(parameters.pointee.extradata_size)))
+        // A picture lasts two ticks.
+        let tick = (units: UInt32(clamping: units), scale: UInt32(clamping: 2 * timescale))
+        guard let new = AnnexB.replacingTick(in: stream, by: tick) else { return }
+        guard let memory = av_mallocz(new.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else { throw .outOfMemory }
+        memory.copyMemory(from: new, byteCount: new.count)
+        av_free(old)
+        parameters.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
+        parameters.pointee.extradata_size = Int32(new.count)
     }
 
     /// Encodes the last picture again for each round after the first. Copies of one packet would be consecutive IDR pictures
