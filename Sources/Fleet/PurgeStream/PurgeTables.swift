@@ -33,6 +33,8 @@ package struct PurgeTables {
                 ifnull(token, lower(hex(randomblob(16)))), NULL, 1 FROM pending WHERE entry IS NULL;
             UPDATE cache_state SET sequence = max(sequence, (SELECT ifnull(max(sequence), 0) FROM purges));
             DROP TABLE pending;
+            -- Version 0.2 copies its rows after a rollback, so that the other nodes receive the purges.
+            CREATE VIEW pending AS SELECT sequence AS number, kind, argument, made AS time, token, entry FROM purges;
             -- The cluster's clock at a time of this machine's monotonic clock, and when the node last took part in the cluster, in
             -- milliseconds of that clock, and under which name.
             CREATE TABLE clock (
