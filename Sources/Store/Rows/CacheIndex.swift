@@ -31,7 +31,7 @@ final class CacheIndex: Sendable {
         let state: CacheState
         var failure: LedgerError?
         do throws(LedgerError) {
-            ledger = try Ledger(directory: path, owners: [CacheTables.owned, PurgeTable.owned, OutboxTables.owned] + owners)
+            ledger = try Self.openLedger(in: directory, [CacheTables.owned, PurgeTable.owned, OutboxTables.owned] + owners)
             if let cause = ledger.replacedBecause { report(.ledgerReplaced(cause: cause)) }
             do throws(LedgerError) {
                 state = try Self.begin(ledger, purges)
@@ -62,6 +62,19 @@ final class CacheIndex: Sendable {
             IndexChanges(
                 state, in: directory, ledger, status, purges, failure: failure, clock: clock, report: report,
                 onFailure: onFailure))
+    }
+
+    /// Opens the ledger. On a full disk, the reserve gives the space that its migration needs.
+    private static func openLedger(
+        in directory: CacheDirectory, _ owners: [Ledger.Tables]
+    ) throws(LedgerError) -> Ledger {
+        do throws(LedgerError) {
+            return try Ledger(directory: directory.path, owners: owners)
+        } catch {
+            guard error.kind == .fullDisk else { throw error }
+            directory.giveUpReserve()
+            return try Ledger(directory: directory.path, owners: owners)
+        }
     }
 
     /// Records that the cache is in use.

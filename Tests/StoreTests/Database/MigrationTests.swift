@@ -73,6 +73,18 @@ import Testing
         try await waitUntil("the rows and files to go") { cache.statistics().aliases == 1 && directory.files().count == 2 }
     }
 
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func theReserveGivesTheSpaceForAMigrationOnAFullDisk() async throws {
+        let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
+        try await fill(["https://a/1"], version: 5)
+        try directory.create("reserve", [UInt8](repeating: 0, count: 4 << 20))
+        disk.fill()
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        #expect(try await cache.bytes(url: "https://a/1") == [0])
+        _ = consume disk
+    }
+
     /// A cluster's stream delivers all its purges to a node that has migrated.
     @Test func anEarlierPurgeSparesWhatWasStoredAfterIt() async throws {
         try await fill(["https://a/1", nil], version: 5)
