@@ -1,3 +1,5 @@
+internal import HTTP
+
 /// The reason why a request fails, as the client sees it, with the cause for the log.
 package struct Problem: Error, Sendable, Equatable {
     package var status: Int
@@ -72,6 +74,12 @@ package struct Problem: Error, Sendable, Equatable {
 
     package static func badRequest(_ detail: String) -> Problem {
         Problem(400, "bad_request", detail)
+    }
+
+    /// A body that is larger than one source may be.
+    static func uploadTooLarge(limit: Int) -> Problem {
+        let error = HTTPProtocolError.contentTooLarge
+        return Problem(error.status, error.code, "The file is larger than allowed; the limit is \(limit) bytes.")
     }
 
     package static func badSourceURL(_ detail: String) -> Problem {

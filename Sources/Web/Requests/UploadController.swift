@@ -23,6 +23,10 @@ struct UploadController: Sendable {
         try access.checkLoop(request)
         // The signature of a form covers its fields too, so it is checked at the end of the form.
         if form == nil { try access.authorize(&target) }
+        let limit = form == nil ? maxBytes : maxBytes + FormSink.overhead
+        if let length = request.header("Content-Length").flatMap({ Int($0) }), length > limit {
+            throw .uploadTooLarge(limit: maxBytes)
+        }
         guard renditions.pipeline.hasCapacity, let reservation = admission.admit(client.share) else {
             throw .overloaded
         }

@@ -15,7 +15,6 @@ package final class FormSink: HTTPBodySink {
     private static let maxValueLength = 2048
 
     package let limit: Int
-    private let fileLimit: Int
     private let authorize: ([QueryItem]) throws(Problem) -> @Sendable (SourceFile) async -> HTTPResponse
     private var parser: MultipartParser
     private var file: UploadedFile
@@ -34,8 +33,7 @@ package final class FormSink: HTTPBodySink {
         authorize: @escaping ([QueryItem]) throws(Problem) -> @Sendable (SourceFile) async -> HTTPResponse
     ) {
         self.parser = parser
-        fileLimit = limit
-        file = UploadedFile(reservation)
+        file = UploadedFile(limit: limit, reservation)
         self.limit = limit + Self.overhead
         self.authorize = authorize
     }
@@ -111,10 +109,6 @@ package final class FormSink: HTTPBodySink {
     }
 
     private func appendToFile(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
-        guard file.count + bytes.count <= fileLimit else {
-            let error = HTTPProtocolError.contentTooLarge
-            throw Problem(error.status, error.code, error.sentence)
-        }
         try file.append(bytes)
     }
 

@@ -9,14 +9,16 @@ internal import SystemIO
 ///
 /// Used by one connection's event loop thread only.
 final class UploadSink: HTTPBodySink {
-    let limit: Int
+    /// The file has the limit, so that the refusal names it.
+    let limit = Int.max
     private let respond: @Sendable (SourceFile) async -> HTTPResponse
     private var file: UploadedFile
 
-    /// - Parameter reservation: Reserves the memory of the bytes.
+    /// - Parameters:
+    ///   - limit: The size limit of the file in bytes.
+    ///   - reservation: Reserves the memory of the bytes.
     init(limit: Int, reservation: UploadReservation, respond: @escaping @Sendable (SourceFile) async -> HTTPResponse) {
-        self.limit = limit
-        file = UploadedFile(reservation)
+        file = UploadedFile(limit: limit, reservation)
         self.respond = respond
     }
 
@@ -46,20 +48,25 @@ struct UploadedFile: ~Copyable {
     private var file: MemoryFile?
     private var hash = SHA256()
     private var start: [UInt8] = []
-    private(set) var count = 0
+    private var count = 0
     /// Whether the first bytes begin an animation.
     private var isSource = false
+    private let limit: Int
     private let reservation: UploadReservation
 
-    /// - Parameter reservation: Reserves the memory of the bytes as they arrive.
-    init(_ reservation: UploadReservation) {
+    /// - Parameters:
+    ///   - limit: The size limit in bytes.
+    ///   - reservation: Reserves the memory of the bytes as they arrive.
+    init(limit: Int, _ reservation: UploadReservation) {
+        self.limit = limit
         self.reservation = reservation
     }
 
     /// Appends the next bytes.
     ///
-    /// - Throws: ``Problem`` as soon as the bytes cannot be an animation, or if no memory is available for them.
+    /// - Throws: ``Problem`` as soon as the bytes cannot be an animation or are too many, or if no memory is available for them.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
+        guard count + bytes.count <= limit else { throw .uploadTooLarge(limit: limit) }
         if !isSource {
             start.append(contentsOf: bytes.prefix(ContentSniffer.sufficient - start.count))
             switch ContentSniffer.judge(start, isWhole: false) {

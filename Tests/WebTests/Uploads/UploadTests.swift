@@ -199,8 +199,21 @@ import Testing
             #expect(try await post(web, "/mp4", Self.gif).status == 200)
             #expect(try await post(web, "/mp4", form(padding + [file]), isForm: true).status == 200)
             let larger = Self.gif + [0]
-            #expect(try await post(web, "/mp4", larger).status == 413)
-            #expect(try await post(web, "/mp4", form([("file", "a.gif", larger)]), isForm: true).code == "content_too_large")
+            let chunk = Array("\(String(larger.count, radix: 16))\r\n".utf8) + larger + Array("\r\n0\r\n\r\n".utf8)
+            let port = try #require(web.port)
+            let chunked = try await web.onClientThread {
+                var client = try RawHTTPClient(port: port)
+                try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".utf8) + chunk)
+                return try client.readResponse()
+            }
+            let huge = [UInt8](repeating: 0, count: Self.gif.count + FormSink.overhead)
+            let declared = try await post(web, "/mp4", larger)
+            let part = try await post(web, "/mp4", form([("file", "a.gif", larger)]), isForm: true)
+            let whole = try await post(web, "/mp4", form([file, ("b", "b.gif", huge)]), isForm: true)
+            for refused in [declared, chunked, part, whole] {
+                #expect(refused.status == 413 && refused.code == "content_too_large")
+                #expect(refused.detail == "The file is larger than allowed; the limit is \(Self.gif.count) bytes.")
+            }
         }
     }
 
