@@ -59,6 +59,9 @@ package struct MediaLimits: Sendable, Equatable {
         case clipDuration
         case outputBytes
 
+        /// Whether the value is a sum over the frames: reading ends at the frame that exceeds the limit.
+        var isSum: Bool { [.totalPixels, .frames, .duration].contains(self) }
+
         /// The limit in words, with its unit.
         package var phrase: String {
             switch self {

@@ -123,7 +123,7 @@ extension TranscodeError: CustomStringConvertible {
         case .unsupported(let format, let lack): "The \(format.title) is not supported: \(lack.phrase)."
         case .refused(let format): "This server takes no \(format.title)."
         case .tooLarge(let name, let value, let maximum):
-            "The animation is too large: the \(name.phrase) is \(value), and the limit is \(maximum)."
+            "The animation is too large: the \(name.phrase) is \(name.isSum ? "at least " : "")\(value), and the limit is \(maximum)."
         case .encoderMissing(.mp4): "libx264 is missing from libavcodec."
         case .encoderMissing(let format): "The encoder for \(format) is missing from libavcodec."
         case .codecMissing(let codec): "The encoder for \(codec) is missing from libavcodec."

@@ -153,7 +153,10 @@ import Testing
         conversion(.rejected(.refused(.mp4)), 415, "not_an_animation", "This server takes no MP4."),
         conversion(
             .rejected(.tooLarge(.frames, value: 9, maximum: 8)), 422, "too_large",
-            "The animation is too large: the number of frames is 9, and the limit is 8."),
+            "The animation is too large: the number of frames is at least 9, and the limit is 8."),
+        conversion(
+            .rejected(.tooLarge(.side, value: 9, maximum: 8)), 422, "too_large",
+            "The animation is too large: the longest side in pixels is 9, and the limit is 8."),
         conversion(
             .rejected(.encoderMissing(.mp4)), 422, "transcode_failed", "libx264 is missing from libavcodec."),
         conversion(
