@@ -93,6 +93,10 @@ package struct OptionReader {
             if item.name == "url" {
                 guard url == nil else { throw .badOption("url", "is given twice") }
                 url = item.value
+            } else if let url, url.utf8.contains(UInt8(ascii: "?")), !hasOption(item.name), item.name != Self.title {
+                // The rest of a source URL whose ampersands are not encoded.
+                throw .badOption(
+                    item.name, "\(RenditionOption.isUnknown(item.name)); a parameter of the source has to be percent-encoded")
             } else {
                 try read(item.name, item.value)
             }

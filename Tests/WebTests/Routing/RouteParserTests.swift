@@ -205,6 +205,19 @@ import Testing
         }
     }
 
+    @Test func aParameterOfASourceThatIsNotEncodedIsExplained() throws {
+        let hint = "; a parameter of the source has to be percent-encoded."
+        for (target, detail) in [
+            ("/mp4?url=http://a.test/a.gif?ex=1&is=2", "The option “is” is not known\(hint)"),
+            ("/mp4?url=http://a.test/a.gif?v=1&widht=2", "The option “widht” is not known (did you mean “width”?)\(hint)"),
+            ("/auto?width=8&url=http://a.test/a.gif?v=1&is=2", "The option “is” is not known\(hint)"),
+            ("/mp4?url=http://a.test/a.gif&is=2", "The option “is” is not known."),
+        ] {
+            #expect("\(target)") { try parse(target) } throws: { ($0 as? Problem)?.detail == detail }
+        }
+        #expect(try source("/mp4?url=http://a.test/a.gif?v=1&width=8") == "http://a.test/a.gif?v=1")
+    }
+
     @Test func aQueryHasABoundedNumberOfParameters() throws {
         let query = String(repeating: "a&", count: 257)
         for target in ["/mp4?\(query)", "/oembed?\(query)", "/cache?\(query)"] {
