@@ -19,6 +19,8 @@ package final class FormSink: HTTPBodySink {
     private var parser: MultipartParser
     private var file: UploadedFile
     private var hasFile = false
+    /// Whether a file with content has ended.
+    private var isFileComplete = false
     private var fields: [QueryItem] = []
     private var part: MultipartPart?
     /// Whether the current part is the file.
@@ -75,18 +77,12 @@ package final class FormSink: HTTPBodySink {
 
     private func begin(_ next: MultipartPart) throws(Problem) {
         part = next
-        isFile = false
-        if next.isFile {
-            try beginFile()
+        isFile = next.isFile
+        if isFile {
+            hasFile = true
         } else if fields.count == Self.maxFields {
             throw .badRequest("The form has too many fields.")
         }
-    }
-
-    private func beginFile() throws(Problem) {
-        guard !hasFile else { throw .badRequest("The form has more than one file.") }
-        hasFile = true
-        isFile = true
     }
 
     private func take(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
@@ -96,7 +92,8 @@ package final class FormSink: HTTPBodySink {
         // optional).
         let start = value.prefix(ContentSniffer.sufficient) + bytes.prefix(max(0, ContentSniffer.sufficient - value.count))
         if case .source = ContentSniffer.judge(start, isWhole: false) {
-            try beginFile()
+            hasFile = true
+            isFile = true
             defer { value = [] }
             let kept = value
             try kept.span.bytes.withUnsafeBytes(appendToFile)
@@ -109,6 +106,7 @@ package final class FormSink: HTTPBodySink {
     }
 
     private func appendToFile(_ bytes: UnsafeRawBufferPointer) throws(Problem) {
+        guard !isFileComplete || bytes.isEmpty else { throw .badRequest("The form has more than one file.") }
         try file.append(bytes)
     }
 
@@ -118,11 +116,13 @@ package final class FormSink: HTTPBodySink {
         try prefix.span.bytes.withUnsafeBytes(take)
     }
 
-    /// Ends a part. A field without a value is ignored: browsers also send fields that were left empty.
+    /// Ends a part. A field without a value is ignored, and so is a file without content beside another one: browsers also send
+    /// fields that were left empty.
     private func end() throws(Problem) {
         guard let ended = part else { return }
         part = nil
         defer { value = [] }
+        if isFile { isFileComplete = file.count > 0 }
         guard !isFile, !value.isEmpty, ended.name != "_charset_" else { return }
         guard let text = String(validating: value, as: UTF8.self) else {
             throw .badOption(ended.name, "is neither text nor a file, which has a file name")

@@ -48,7 +48,7 @@ struct UploadedFile: ~Copyable {
     private var file: MemoryFile?
     private var hash = SHA256()
     private var start: [UInt8] = []
-    private var count = 0
+    private(set) var count = 0
     /// Whether the first bytes begin an animation.
     private var isSource = false
     private let limit: Int

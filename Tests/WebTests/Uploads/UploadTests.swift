@@ -177,6 +177,17 @@ import Testing
         }
     }
 
+    @Test func aFileThatWasNotChosenIsIgnored() async throws {
+        try await WebFixture.run { web async throws in
+            let alone = try await post(web, "/mp4", form([file]), isForm: true)
+            let unchosen: Part = ("other", "", [])
+            let beside = try await post(web, "/mp4", form([unchosen, file, unchosen]), isForm: true)
+            #expect(
+                beside.status == 200 && beside["content-location"] == alone["content-location"], "\(beside.text.prefix(200))")
+            #expect(try await post(web, "/mp4", form([unchosen, unchosen]), isForm: true).detail == "The file is empty.")
+        }
+    }
+
     @Test func noCacheStoresARefusedUpload() async throws {
         try await WebFixture.run { web async throws in
             for (body, isForm) in [
