@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <libavcodec/avcodec.h>
+#include <libavcodec/bsf.h>
 #include <libavformat/avformat.h>
 #include <libavutil/cpu.h>
 #include <libavutil/display.h>

@@ -52,14 +52,12 @@ import Testing
         #expect(levels.lowest == level)
     }
 
-    /// The encoder's tick, a hundredth of a second, is for its rate control.
-    @Test func theParametersOfH264DoNotStateTheTickOfTheEncoder() throws {
-        let made = try Converted(GIFBuilder.animation(frames: 3, delay: 20))
-        let start = try #require(made.bytes.indices.first { made.bytes[$0...].starts(with: "avcC".utf8) }) + 4
-        let length = Int(made.bytes[start + 6]) << 8 | Int(made.bytes[start + 7])
-        let set: [UInt8] = [0, 0, 0, 1] + made.bytes[(start + 8)..<(start + 8 + length)]
-        #expect(length > 16 && set[4] == 0x67)
-        #expect(AnnexB.replacingTick(in: set, by: (20, 200)) == nil)
+    /// For its rate control, the encoder is told of a hundredth of a second.
+    @Test(arguments: [([20, 20, 20], "5/1"), ([4, 4, 4], "25/1"), ([10, 40, 5], "20/1"), ([500], "1/5")])
+    func theParametersOfH264StateTheShortestDurationOfAPicture(_ delays: [Int], _ rate: String) throws {
+        var builder = GIFBuilder(width: 32, height: 32)
+        for (index, delay) in delays.enumerated() { builder.add(color: UInt8(index), delay: delay) }
+        #expect(try FFmpeg.statedRate(of: try Converted(builder.finish()).file) == rate)
     }
 
     @Test func aDifferentFileHasDifferentCodecs() throws {

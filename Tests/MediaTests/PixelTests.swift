@@ -1,4 +1,3 @@
-import SystemIO
 import TestSupport
 import Testing
 
@@ -80,22 +79,6 @@ struct PixelTests {
         #expect(stripped(slice) == slice)
         #expect(stripped(supplemental) == supplemental)
         #expect(stripped([]) == [])
-    }
-
-    /// The expected bytes are those of FFmpeg's filter h264_metadata.
-    @Test func theTickOfTheSequenceParametersIsReplaced() throws {
-        let start: [UInt8] = [0, 0, 0, 1]
-        let pictures: [UInt8] = start + [0x68, 0xeb, 0xa8, 0xf2, 0xc0]
-        let made = try #require(Hex.decode("6764000bacd94346f965c05a808680d2800000030080000064078a14cb".utf8))
-        let slow = try #require(Hex.decode("6764000bacd94346f965c05a808680d2800000030080000005078a14cb".utf8))
-        #expect(AnnexB.replacingTick(in: start + made + pictures, by: (1, 10)) == start + slow + pictures)
-        #expect(AnnexB.replacingTick(in: start + made + pictures, by: (1, 200)) == start + made + pictures)
-        // One byte that keeps out start codes moves.
-        let moved = try #require(Hex.decode("6764000bacd94346f965c05a808680d28000000a0000030064078a14cb".utf8))
-        #expect(AnnexB.replacingTick(in: start + made, by: (20, 200)) == start + moved)
-        #expect(AnnexB.replacingTick(in: start + slow, by: (1, 10)) == nil)
-        #expect(AnnexB.replacingTick(in: pictures, by: (1, 10)) == nil)
-        #expect(AnnexB.replacingTick(in: [], by: (1, 10)) == nil)
     }
 
     @Test func qualityMapsToTheRateFactorItsDocumentationSays() {

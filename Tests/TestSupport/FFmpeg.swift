@@ -69,6 +69,14 @@ package enum FFmpeg {
         return Double(String(decoding: output, as: UTF8.self).filter { !$0.isWhitespace }) ?? 0
     }
 
+    /// The pictures per second that the parameters of an H.264 stream state, regardless of its container.
+    package static func statedRate(of file: URL) throws -> String? {
+        let raw = file.appendingPathExtension("h264")
+        defer { try? FileManager.default.removeItem(at: raw) }
+        _ = try run(["ffmpeg", "-nostdin", "-v", "error", "-i", file.path, "-c", "copy", raw.path])
+        return try stream(of: raw)["r_frame_rate"]
+    }
+
     /// A still picture as R, G, B, A words, rows from the top, straight alpha.
     package static func picture(_ file: URL) throws -> [UInt32] {
         let output = try run(["ffmpeg", "-nostdin", "-v", "error", "-i", file.path, "-f", "rawvideo", "-pix_fmt", "rgba", "-"])

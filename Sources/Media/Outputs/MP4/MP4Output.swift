@@ -103,16 +103,17 @@ enum MP4Output: OutputMaker {
     private static func stateDuration(
         of units: Int, timescale: Int, in parameters: UnsafeMutablePointer<AVCodecParameters>
     ) throws(TranscodeError) {
-        guard parameters.pointee.codec_id == AV_CODEC_ID_H264, let old = parameters.pointee.extradata else { return }
-        let stream = Array(UnsafeBufferPointer(start: old, count: Int(parameters.pointee.extradata_size)))
-        // A picture lasts two ticks.
-        let tick = (units: UInt32(clamping: units), scale: UInt32(clamping: 2 * timescale))
-        guard let new = AnnexB.replacingTick(in: stream, by: tick) else { return }
-        guard let memory = av_mallocz(new.count + Int(AV_INPUT_BUFFER_PADDING_SIZE)) else { throw .outOfMemory }
-        memory.copyMemory(from: new, byteCount: new.count)
-        av_free(old)
-        parameters.pointee.extradata = memory.assumingMemoryBound(to: UInt8.self)
-        parameters.pointee.extradata_size = Int32(new.count)
+        guard parameters.pointee.codec_id == AV_CODEC_ID_H264 else { return }
+        var filter: UnsafeMutablePointer<AVBSFContext>?
+        defer { av_bsf_free(&filter) }
+        // A picture lasts two ticks (ITU-T H.264 §E.2.1).
+        var code = av_bsf_list_parse_str("h264_metadata=tick_rate=\(2 * timescale)/\(units)", &filter)
+        if code >= 0, let filter {
+            code = avcodec_parameters_copy(filter.pointee.par_in, parameters)
+            if code >= 0 { code = av_bsf_init(filter) }
+            if code >= 0 { code = avcodec_parameters_copy(parameters, filter.pointee.par_out) }
+        }
+        guard code >= 0 else { throw .library(.openMuxer, code: code) }
     }
 
     /// Encodes the last picture again for each round after the first. Copies of one packet would be consecutive IDR pictures
