@@ -57,7 +57,7 @@ import Testing
     func theParametersOfH264StateTheShortestDurationOfAPicture(_ delays: [Int], _ rate: String) throws {
         var builder = GIFBuilder(width: 32, height: 32)
         for (index, delay) in delays.enumerated() { builder.add(color: UInt8(index), delay: delay) }
-        #expect(try FFmpeg.statedRate(of: try Converted(builder.finish()).file) == rate)
+        #expect(try Converted(builder.finish()).statedRate() == rate)
     }
 
     @Test func aDifferentFileHasDifferentCodecs() throws {

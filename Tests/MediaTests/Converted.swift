@@ -48,6 +48,9 @@ final class Converted {
     /// What ffprobe says of the file.
     func stream() throws -> [String: String] { try FFmpeg.stream(of: file) }
 
+    /// The pictures per second that the parameters of H.264 state.
+    func statedRate() throws -> String? { try FFmpeg.statedRate(of: file) }
+
     /// The decoded samples as RGB.
     func frames() throws -> [[UInt8]] {
         try FFmpeg.frames(of: file, width: boxes.width, height: boxes.height)
