@@ -29,6 +29,19 @@ import Testing
         #expect(try converted(delays).leastOffset >= 0)
     }
 
+    /// WebKit shows each picture of an `<img>` for the time from its own decoding to the next.
+    @Test(arguments: [1, 2]) func withoutBFramesEachPictureIsDecodedWhenItIsShown(_ loops: Int) throws {
+        let delays = [10, 4, 30, 10, 10, 7, 10, 50, 10, 10, 10, 25]
+        var builder = GIFBuilder(width: 64, height: 64)
+        for (index, delay) in delays.enumerated() { builder.add(color: UInt8(index), delay: delay) }
+        let gif = builder.finish()
+        #expect(try Converted(gif) { $0.time.loops = loops }.boxes.hasOffsets)
+        let made = try Converted(gif) { ($0.bframes, $0.time.loops) = (.never, loops) }
+        #expect(!made.boxes.hasOffsets && !made.boxes.hasEditList)
+        let units = made.boxes.timescale / 100
+        #expect(made.boxes.durations == Array(repeating: delays.map { $0 * units }, count: loops).flatMap(\.self))
+    }
+
     @Test func eachRoundIsDecodedBeforeItIsShown() throws {
         #expect(try converted([5, 90, 4, 30, 8, 120, 7], loops: 3).leastOffset >= 0)
     }

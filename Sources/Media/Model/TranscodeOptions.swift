@@ -15,6 +15,8 @@ package struct TranscodeOptions: Sendable, Hashable {
     package var undither: Undithering
     /// The chroma subsampling; see ``ChromaProbe``.
     package var chroma: Chroma
+    /// Whether H.264 may have B-frames, which are stored in another order than they are shown.
+    package var bframes: BFrames
     /// 1…8: every pixel becomes a square of this side.
     package var zoom: Int
     /// The kind of content that the encoder is tuned for.
@@ -61,6 +63,13 @@ package struct TranscodeOptions: Sendable, Hashable {
         case subsampled
     }
 
+    /// The B-frames of H.264. The raw value crosses the process boundary.
+    package enum BFrames: UInt8, Sendable, CaseIterable {
+        case automatic = 1
+        /// Each picture is decoded when it is shown.
+        case never
+    }
+
     /// Facts that are returned only on request. The raw value crosses the process boundary.
     package enum Facts: UInt8, Sendable, CaseIterable {
         /// The ``Fingerprint`` of some pictures.
@@ -72,7 +81,8 @@ package struct TranscodeOptions: Sendable, Hashable {
     package init(
         quality: Int? = nil, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
         frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Undithering = .automatic,
-        zoom: Int = 1, tune: Tune = .automatic, maxBytes: Int? = nil, chroma: Chroma = .automatic
+        zoom: Int = 1, tune: Tune = .automatic, maxBytes: Int? = nil, chroma: Chroma = .automatic,
+        bframes: BFrames = .automatic
     ) {
         chosenQuality = quality
         self.background = background
@@ -86,6 +96,7 @@ package struct TranscodeOptions: Sendable, Hashable {
         self.tune = tune
         self.maxBytes = maxBytes
         self.chroma = chroma
+        self.bframes = bframes
     }
 
     /// Whether dither is removed from pictures. For ``Undithering/automatic``, ``ContentProbe`` decides first.

@@ -141,6 +141,15 @@ extension TranscodeOptions.Chroma: OptionWord {
     }
 }
 
+extension TranscodeOptions.BFrames: OptionWord {
+    var name: String {
+        switch self {
+        case .automatic: "auto"
+        case .never: "0"
+        }
+    }
+}
+
 extension RGB {
     /// Parses `RRGGBB`.
     init?(hex: String) {

@@ -81,6 +81,13 @@ package struct Rendition: Sendable, Hashable {
         }
     }
 
+    /// The rendition without B-frames, for players that show each picture from its decoding on.
+    package var withoutBFrames: Rendition {
+        var rendition = self
+        if RenditionOption.bframes.applies(to: format), options.codec == .h264 { rendition.options.bframes = .never }
+        return rendition
+    }
+
     /// Keeps the dither of films. Lossless formats keep it by default.
     mutating func keepDither() {
         guard RenditionOption.undither.applies(to: format), !format.isLosslessByDefault else { return }

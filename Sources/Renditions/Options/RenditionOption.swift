@@ -2,6 +2,7 @@ internal import Media
 
 /// The options of renditions (docs/api.md), sorted by name, which is their order in canonical texts.
 package enum RenditionOption: String, Sendable, CaseIterable {
+    case bframes
     case bg
     case chroma
     case codec
@@ -27,6 +28,7 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// options of a group or none. Everything else derives from this.
     private var row: OptionRow {
         switch self {
+        case .bframes: OptionRow(.codec, \.bframes, .words())
         case .bg: OptionRow(.background, \.background, .colour)
         case .chroma: OptionRow(.chroma, \.chroma, .words())
         case .codec: OptionRow(.codec, \.codec, .words(VideoCodec.offered))
@@ -55,11 +57,11 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     private var known: OptionRow { Self.rows[self] ?? row }
 
     /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster, except
-    /// the codec: it lists every stored encoding.
+    /// the codec: it lists every stored encoding, whose pictures players time as they are stated.
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(known.group)
-        case .html: self != .codec && self != .preset && self != .facts
+        case .html: self != .codec && self != .bframes && self != .preset && self != .facts
         case .original: false
         }
     }

@@ -150,6 +150,7 @@ extension TranscodeOptions {
         coder.value(&tune)
         coder.optionalNumber(&maxBytes)
         coder.value(&chroma)
+        coder.value(&bframes)
         coder.optionalValue(&facts)
     }
 }

@@ -2,7 +2,8 @@ internal import Renditions
 
 /// The renditions from which `Accept` selects one, below `/auto` and at mounts that negotiate.
 struct Negotiation: Sendable, Equatable {
-    /// The video, for clients that show videos as images (WebKit).
+    /// The video, for clients that show videos as images (WebKit), without B-frames: WebKit shows each picture of an image for the
+    /// time from its decoding to the next one, and in presentation order.
     let video: Rendition
     /// The image sequence in AV1, for other browsers; nil if the program has no encoder for it.
     let avif: Rendition?
@@ -14,10 +15,10 @@ struct Negotiation: Sendable, Equatable {
     let original: Rendition
 
     /// - Parameters:
-    ///   - video: The rendition that the target names. The image sequences share its options.
+    ///   - video: The rendition that the target names. The other renditions share its options.
     ///   - offered: The formats that can be produced.
     init(_ video: Rendition, offered: [Rendition.Format] = Rendition.Format.offered) {
-        self.video = video
+        self.video = video.withoutBFrames
         avif = offered.contains(.avif) ? video.inFormat(.avif) : nil
         webp = offered.contains(.awebp) ? video.inFormat(.awebp) : nil
         gif = video.inFormat(.gif)

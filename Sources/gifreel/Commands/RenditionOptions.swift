@@ -76,6 +76,11 @@ struct RenditionOptions: ParsableArguments {
     var chroma: String?
 
     @Option(
+        help: "B-frames in H.264: auto (default) or 0, for players that show a picture from its decoding on.",
+        completion: .list(["auto", "0"]))
+    var bframes: String?
+
+    @Option(
         help: "In json: fingerprints, the PDQ hashes of up to 16 pictures; or flashes, how often it flashes (WCAG 2.3.1).",
         completion: .list(["fingerprints", "flashes"]))
     var facts: String?
@@ -87,6 +92,7 @@ struct RenditionOptions: ParsableArguments {
             ("max_bytes", maxBytes), ("speed", speed), ("fps", fps),
             ("start", start), ("end", end), ("loops", loops), ("frame", frame), ("codec", codec),
             ("preset", preset), ("undither", undither), ("zoom", zoom), ("tune", tune), ("chroma", chroma),
+            ("bframes", bframes),
             ("facts", facts),
         ]
         return all.compactMap { option in option.value.map { (name: option.name, value: $0) } }

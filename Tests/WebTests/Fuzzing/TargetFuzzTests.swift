@@ -43,6 +43,7 @@ import Testing
         case .codec: [["av1"], ["h264"]]
         case .preset: [["sticker"]]
         case .undither: [["1"], ["0"], ["auto"]]
+        case .bframes: [["0"], ["auto"]]
         case .chroma: [["420"], ["auto"]]
         case .zoom: [["2", "02"], ["8"], ["1"]]
         case .tune: [["film"], ["screen"], ["pixel"], ["auto"]]

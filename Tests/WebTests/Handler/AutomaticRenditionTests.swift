@@ -179,6 +179,18 @@ import Testing
         }
     }
 
+    /// In `<img>`, WebKit shows each picture for the time from its own decoding to the next.
+    @Test func theVideoForSafariHasNoBFrames() async throws {
+        try await run(["/a.gif": Self.gif]) { web async throws in
+            let url = web.origin.url("/a.gif")
+            let video = try await settled(web, "/auto/\(url)", Self.safari, source: Self.gif, type: "video/mp4")
+            #expect(try !MP4Boxes(video.body).hasOffsets)
+            let named = try await web.request("GET", "/mp4,bframes=0/\(url)")
+            #expect(named["etag"] == video["etag"] && named["cache-status"] == "gifreel; hit")
+            #expect(try MP4Boxes(try await web.request("GET", "/mp4/\(url)").body).hasOffsets)
+        }
+    }
+
     /// In `<img>`, WebKit repeats a video and an AVIF without end.
     @Test func aSourceThatEndsIsAWebPForSafari() async throws {
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(Self.ending) }])

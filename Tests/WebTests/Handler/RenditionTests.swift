@@ -35,6 +35,7 @@ import Testing
         #expect(try canonical(.mp4, "tune=auto") == "mp4")
         #expect(try canonical(.mp4, "undither=0") == "mp4,undither=0")
         #expect(try canonical(.mp4, "codec=av1,chroma=420") == "mp4,chroma=420,codec=av1")
+        #expect(try canonical(.mp4, "width=20,bframes=0") == "mp4,bframes=0,width=20")
         // What has no loss keeps its dither in any case.
         #expect(try canonical(.gif, "undither=0") == "gif")
         let crop = "fit=cover,height=90,width=160"
@@ -49,7 +50,7 @@ import Testing
     @Test(
         arguments: [
             (
-                "quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain,codec=h264,undither=auto,zoom=1,chroma=auto",
+                "quality=60,bg=FFFFFF,speed=1.0,loops=1,start=0.00,fit=contain,codec=h264,undither=auto,zoom=1,chroma=auto,bframes=auto",
                 "mp4"
             ),
             ("codec=av1", "mp4,codec=av1"),
@@ -69,6 +70,7 @@ import Testing
             ("quality", ["0", "101", "6e1"]), ("speed", ["0.09", "10.001", "0", "-1", "1.", ".5", "1e0", "nan", "1;5"]),
             ("fps", ["0.9", "60.001", "0"]), ("start", ["-1", "1:00", "86400.01"]), ("end", ["0", "0.001", "inf"]),
             ("loops", ["0", "21", "1.5"]), ("undither", ["2", "-1", "01", ""]), ("chroma", ["444", "4:2:0", ""]),
+            ("bframes", ["1", "3", ""]),
             ("zoom", ["0", "9", "1.5"]),
             ("tune", ["Film", "2", ""]), ("max_bytes", ["999", "100000001", "1e4", ""]),
             ("gravity", ["north", "top-center", "1.001:0", "0.5", ":0.5", ""]),
@@ -120,29 +122,40 @@ import Testing
 
     @Test(
         arguments: [
-            (Rendition.Format.mp4, ["facts", "frame", "preset"]), (.output(.webm), ["bg", "codec", "facts", "frame"]),
-            (.output(.avif), ["bg", "codec", "facts", "frame", "preset"]),
-            (.awebp, ["bg", "chroma", "codec", "facts", "frame", "preset", "tune"]),
-            (.gif, ["bg", "chroma", "codec", "facts", "frame", "preset", "tune"]),
-            (.jpg, ["chroma", "codec", "facts", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]),
+            (Rendition.Format.mp4, ["facts", "frame", "preset"]),
+            (.output(.webm), ["bframes", "bg", "codec", "facts", "frame"]),
+            (.output(.avif), ["bframes", "bg", "codec", "facts", "frame", "preset"]),
+            (.awebp, ["bframes", "bg", "chroma", "codec", "facts", "frame", "preset", "tune"]),
+            (.gif, ["bframes", "bg", "chroma", "codec", "facts", "frame", "preset", "tune"]),
+            (
+                .jpg,
+                [
+                    "bframes", "chroma", "codec", "facts", "speed", "fps", "start", "end", "loops", "max_bytes", "preset",
+                    "tune",
+                ]
+            ),
             (
                 .webp,
-                ["bg", "chroma", "codec", "facts", "speed", "fps", "start", "end", "loops", "max_bytes", "preset", "tune"]
+                [
+                    "bframes", "bg", "chroma", "codec", "facts", "speed", "fps", "start", "end", "loops", "max_bytes", "preset",
+                    "tune",
+                ]
             ),
             (
                 .png,
                 [
-                    "bg", "chroma", "codec", "facts", "quality", "speed", "fps", "start", "end", "loops", "max_bytes", "preset",
-                    "tune",
+                    "bframes", "bg", "chroma", "codec", "facts", "quality", "speed", "fps", "start", "end", "loops",
+                    "max_bytes",
+                    "preset", "tune",
                 ]
             ),
             (.json, RenditionOption.allCases.map(\.rawValue).filter { $0 != "facts" }),
-            (.html, ["codec", "facts", "preset"]),
+            (.html, ["bframes", "codec", "facts", "preset"]),
         ])
     func whatHasNoEffectOnAFormatIsRefusedByName(_ format: Rendition.Format, _ names: [String]) {
         let value = [
             "preset": "sticker", "fit": "contain", "bg": "ffffff", "start": "1", "codec": "av1", "undither": "1", "zoom": "2",
-            "tune": "film", "chroma": "420", "gravity": "left", "max_bytes": "5000",
+            "tune": "film", "bframes": "0", "chroma": "420", "gravity": "left", "max_bytes": "5000",
             "facts": "fingerprints",
         ]
         for option in RenditionOption.allCases.map(\.rawValue) {

@@ -4,7 +4,7 @@ internal import CMedia
 struct AVIFSettings: EncoderSettings {
     static let encoder = "libaom-av1"
     static let missing = TranscodeError.encoderMissing(.avif)
-    static let reordersFrames = false
+    let reordersFrames = false
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     static let version = "avif-29"

@@ -5,7 +5,7 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.av1
     static let needsEvenSides = false
     /// A temporal unit ends with the frame that is shown.
-    static let reordersFrames = false
+    let reordersFrames = false
     static let temporalMeanOffset = 0.0
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.

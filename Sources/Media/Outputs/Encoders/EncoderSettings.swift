@@ -7,7 +7,7 @@ protocol EncoderSettings: Sendable {
     /// The error if libavcodec lacks the encoder.
     static var missing: TranscodeError { get }
     /// Whether frames may leave the encoder in an order other than display order.
-    static var reordersFrames: Bool { get }
+    var reordersFrames: Bool { get }
     /// Units of the encoder's time base from one frame to the next. Frames are counted, not timed, so that neither rate control
     /// nor arithmetic within an encoder depends on the delays.
     static var unitsPerFrame: Int64 { get }

@@ -4,7 +4,6 @@ internal import CMedia
 package struct H264Settings: MP4EncoderSettings, Equatable {
     static let codec = VideoCodec.h264
     static let needsEvenSides = true
-    static let reordersFrames = true
     /// Measured against films: residual dither is a larger error than this offset.
     static let temporalMeanOffset = 0.75
 
@@ -16,11 +15,13 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// Whether only the first frame is an IDR picture. Two consecutive IDR pictures, the last of one round and the first of the
     /// next, must differ in `idr_pic_id` (ITU-T H.264 §7.4.3), but rounds are copies.
     package var hasOneKeyframe: Bool
+    let reordersFrames: Bool
 
     init(_ transcoder: Transcoder, _ content: PictureContent) {
         self.content = content
         rateFactor = Self.rateFactor(quality: transcoder.options.quality, content)
         hasOneKeyframe = transcoder.options.time.loops > 1
+        reordersFrames = transcoder.options.bframes == .automatic
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
@@ -74,6 +75,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
             list += content.isUndithered ? Self.unditheredOptions : Self.filmOptions
         }
         if content.isDrawing || content.isSmall { list += Self.colorOptions }
+        if !reordersFrames { list += ":bframes=0" }
         if hasOneKeyframe { return list + ":keyint=infinite:min-keyint=1000000" }
         return list + ":keyint=\(KeyInterval(pixels: pixels, changedShare: content.changedShare).pictures)"
     }

@@ -13,6 +13,8 @@ final class VideoEncoder<Settings: EncoderSettings> {
     private var packet: UnsafeMutablePointer<AVPacket>?
     /// The number of frames so far.
     private var index: Int64 = 0
+    /// See ``EncoderSettings/reordersFrames``.
+    private let reordersFrames: Bool
 
     /// Opens the encoder.
     ///
@@ -27,6 +29,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
         width: Int, height: Int, highestRate: AVRational = AVRational(num: 25, den: 1), settings: Settings,
         siting: FramePlanes.Siting = .center, pass: EncoderPass = .only
     ) throws(TranscodeError) {
+        reordersFrames = settings.reordersFrames
         guard let codec = avcodec_find_encoder_by_name(Settings.encoder) else { throw Settings.missing }
         context = avcodec_alloc_context3(codec)
         frame = av_frame_alloc()
@@ -110,7 +113,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
         guard let frame else { throw .outOfMemory }
         frame.pointee.pts = index * Settings.unitsPerFrame
         // The first frame is always a keyframe. If it is requested, libaom without lookahead also makes the second a keyframe.
-        let isPredicted = Settings.reordersFrames && decodedInOrder && index > 0
+        let isPredicted = reordersFrames && decodedInOrder && index > 0
         frame.pointee.pict_type = isPredicted ? AV_PICTURE_TYPE_P : AV_PICTURE_TYPE_NONE
         index += 1
         try setQuantizer(coarserBy: steps, of: frame)

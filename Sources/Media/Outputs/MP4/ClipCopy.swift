@@ -26,6 +26,7 @@ struct ClipCopy {
         let index = try ClipIndex(container, track, limits: transcoder.limits)
         (self.bytes, self.format) = (bytes, format)
         (shown, reordering) = (index.frames.map(\.time), index.reordering)
+        guard reordering == 0 || transcoder.options.bframes == .automatic else { return nil }
         units = AVCUnits(record: record)
         guard index.ending == .complete, try hasFittingSamples(), try hasFittingPictures(transcoder.limits) else { return nil }
     }
@@ -37,6 +38,7 @@ struct ClipCopy {
         others.maxBytes = nil
         // A clip has no palette, so it has no palette dither.
         others.undither = TranscodeOptions().undither
+        others.bframes = TranscodeOptions().bframes
         return others == TranscodeOptions()
     }
 

@@ -37,8 +37,8 @@ struct MP4Muxer: ~Copyable {
     private var times = TimeWindow()
     /// The decoding time of the last appended packet, before ``decodingLead``.
     private var decoding: Int64 = -1
-    /// Whether the track is H.264, whose packets are not in display order.
-    private let isH264: Bool
+    /// Whether the packets may not be in display order: those of H.264 with B-frames, and of another MP4.
+    private let isReordered: Bool
     /// Whether packets are byte streams with start codes. Packets of another MP4 have lengths.
     private let hasStartCodes: Bool
     /// The levels that the packets allow.
@@ -67,13 +67,14 @@ struct MP4Muxer: ~Copyable {
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO | AVFMT_FLAG_BITEXACT
         context.pointee.avoid_negative_ts = 0
         stream.pointee.time_base = AVRational(num: 1, den: Int32(timescale))
-        let (isH264, hasStartCodes): (Bool, Bool)
+        let (isReordered, hasStartCodes): (Bool, Bool)
         do {
             try describe(stream.pointee.codecpar)
             // Square pixels need no box.
             stream.pointee.codecpar.pointee.sample_aspect_ratio = AVRational(num: 0, den: 1)
-            isH264 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_H264
+            let isH264 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_H264
             hasStartCodes = isH264 && stream.pointee.codecpar.pointee.extradata?.pointee != 1
+            isReordered = isH264 && (!hasStartCodes || stream.pointee.codecpar.pointee.video_delay > 0)
             try Self.writeHeader(context, timescale)
         } catch {
             FileOutput.free(io)
@@ -85,7 +86,7 @@ struct MP4Muxer: ~Copyable {
         self.output = output
         self.descriptor = descriptor
         self.timescale = timescale
-        self.isH264 = isH264
+        self.isReordered = isReordered
         self.hasStartCodes = hasStartCodes
         levels = H264Levels(timescale: timescale)
         stored = repeats ? [] : nil
@@ -135,7 +136,7 @@ struct MP4Muxer: ~Copyable {
         decoding = index < 0 ? decoding + 1 : max(decoding + 1, times[index])
         times.removeFirst(upTo: index)
         // AV1's temporal units are decoded in display order. Without composition offsets, libavformat writes no `ctts`.
-        copy.pointee.dts = isH264 ? decoding - Self.decodingLead : copy.pointee.pts
+        copy.pointee.dts = isReordered ? decoding - Self.decodingLead : copy.pointee.pts
         copy.pointee.stream_index = 0
         waiting.append(copy)
         while waiting.count > 1 && waiting[0].pointee.pts < newest {
@@ -159,7 +160,7 @@ struct MP4Muxer: ~Copyable {
         while !waiting.isEmpty {
             let packet = waiting.removeFirst()
             let duration = (shown.first { $0 > packet.pointee.pts } ?? Int64(end)) - packet.pointee.pts
-            if isH264 { packet.pointee.dts = next - Self.decodingLead }
+            if isReordered { packet.pointee.dts = next - Self.decodingLead }
             next += duration
             try write(packet, duration: duration)
         }

@@ -52,7 +52,7 @@ enum MP4Output: OutputMaker {
         // The encoder must know the last two samples when they come, so they are those of the last two frames.
         let source = try SampleSource<Decoder>(
             bytes, summary, limits: transcoder.limits, options: options, chroma: settings.plane.chroma,
-            ending: Settings.reordersFrames ? plan.lastButOne : .max)
+            ending: settings.reordersFrames ? plan.lastButOne : .max)
         let size = Settings.needsEvenSides ? (source.width, source.height) : (source.geometry.width, source.geometry.height)
         let encoder = try VideoEncoder(
             width: size.0, height: size.1,

@@ -6,7 +6,7 @@ struct VP9Settings: EncoderSettings {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
     static let version = "vp9-27"
     static let missing = TranscodeError.encoderMissing(.webm)
-    static let reordersFrames = false
+    let reordersFrames = false
 
     let plane: EncodedPlane
     /// 0…63: lower is better and larger.
