@@ -127,9 +127,9 @@ struct APIOperation: Sendable {
         let options = APIParameters.options(of: .mp4, presets, hasChoices: false) + [prefer]
         let answers = [
             Answer(
-                200, "The rendition that Accept selects, or the source.", APISchemas.anyRendition,
+                200, "The rendition that Accept selects, or the source.", APISchemas.automatic,
                 fields: ["ETag", "Cache-Control", "Cache-Status", "Vary"]),
-            accepted, .part(APISchemas.anyRendition, fields: ["Vary"]), .notModified,
+            accepted, .part(APISchemas.automatic, fields: ["Vary"]), .notModified,
         ]
         return [
             APIOperation(

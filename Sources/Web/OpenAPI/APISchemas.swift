@@ -17,9 +17,15 @@ enum APISchemas {
         ],
     ]
 
-    /// Bodies in any of the formats.
+    /// Bodies that `Accept` selects: a source, or its AVIF, animated WebP or MP4.
+    static var automatic: [String: JSONValue] {
+        let types = SourceFormat.allCases.map(\.mediaType) + [Rendition.Format.avif, .awebp, .mp4].map(\.contentType)
+        return Dictionary(types.map { ($0, binary) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Bodies in any of the formats, or a source.
     static var anyRendition: [String: JSONValue] {
-        var content: [String: JSONValue] = ["image/gif": binary, "image/apng": binary, "video/quicktime": binary]
+        var content = automatic
         for format in Rendition.Format.offered {
             content[format.contentType] = format == .json ? reference("Facts") : format == .html ? text : binary
         }

@@ -198,6 +198,21 @@ import Testing
         }
     }
 
+    /// Generated clients take a body for facts wherever the document offers JSON.
+    @Test func whatAcceptSelectsIsAnImageOrAVideo() throws {
+        let operations = APIOperation.table(try presets()).filter { $0.id.hasPrefix("get_auto") }
+        #expect(operations.count == 2)
+        let types: Set = [
+            "image/avif", "image/gif", "image/png", "image/webp", "video/mp4", "video/quicktime", "video/webm",
+        ]
+        for operation in operations {
+            let whole = try #require(operation.answers.first { $0.status == 200 })
+            let part = try #require(operation.answers.first { $0.status == 206 })
+            #expect(Set(whole.content.keys) == types, "\(operation.path)")
+            #expect(Set(part.content.keys) == types.union(["multipart/byteranges"]), "\(operation.path)")
+        }
+    }
+
     @Test func whatIsNotStoredIsAmongTheResponses() async throws {
         try await WebFixture.run([:]) { web async throws in
             for operation in APIOperation.table(try presets()) where operation.method == "get" {
