@@ -71,7 +71,8 @@ struct RenditionResponder: Sendable {
     init(
         _ settings: WebPolicy, cache: Cache, crossOrigin: CrossOrigin, secondsLeft: @escaping @Sendable (Int64) -> Int64
     ) {
-        var common: HTTPHeaders = ["X-Content-Type-Options": "nosniff"]
+        // Pages with a cross-origin embedder policy may show renditions too, as other pages do.
+        var common: HTTPHeaders = ["Cross-Origin-Resource-Policy": "cross-origin", "X-Content-Type-Options": "nosniff"]
         common.append(crossOrigin.fields)
         self.common = common
         self.cache = cache
@@ -144,6 +145,7 @@ struct RenditionResponder: Sendable {
         headers.append("Cache-Status", CacheStatusField.followed)
         headers.append("Content-Type", source.format.mediaType)
         headers.append("Content-Disposition", FileName(of: sourceURL, source.format.fileExtensions).disposition)
+        headers.append("Cross-Origin-Resource-Policy", "cross-origin")
         headers.append("X-Content-Type-Options", "nosniff")
         return HTTPResponse(
             status: 200, headers: headers,

@@ -60,6 +60,23 @@ import Testing
         }
     }
 
+    /// Their images and videos need the permission of the response, unless the elements ask for one with `crossorigin`.
+    @Test func pagesWithAnEmbedderPolicyMayShowRenditionsAndSources() async throws {
+        try await WebFixture.run(["/a.gif": { _ in .ok(Self.gif) }]) { web async throws in
+            let object = try #require(try await web.request("POST", "/mp4", body: Self.gif)["content-location"])
+            let (source, video) = (web.target("auto", "/a.gif"), web.target("mp4", "/a.gif"))
+            for (target, headers, status) in [
+                (source, [], 200), (video, [], 200), (video, [], 200), (video, ["Range: bytes=0-1"], 206),
+                (web.target("jpg", "/a.gif"), [], 200), (object, [], 200), (web.target("html", "/a.gif"), [], 200),
+            ] as [(String, [String], Int)] {
+                let response = try await web.request("GET", target, headers: headers)
+                #expect(response.status == status, "\(target)")
+                #expect(response["cross-origin-resource-policy"] == "cross-origin", "\(target)")
+                #expect(response.fieldCount("cross-origin-resource-policy") == 1, "\(target)")
+            }
+        }
+    }
+
     @Test func metricsThatAnAddressOpensAreNotForScripts() async throws {
         try await WebFixture.run([:]) {
             $0.policy.adminToken = "secret"
