@@ -75,8 +75,9 @@ struct PlayerPage: Sendable {
     func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int?) -> HTTPResource {
         let page = html(contents)
         var fields = fields
+        let medium = Medium(contents.links)
         let policy =
-            switch Medium(contents.links) {
+            switch medium {
             case .video: videoPolicy
             case .animation: imagePolicy
             case .still: stillPolicy
@@ -84,6 +85,8 @@ struct PlayerPage: Sendable {
             }
         fields.append("Content-Security-Policy", policy)
         fields.append("Referrer-Policy", "no-referrer")
+        // A page with an embedder policy can only frame pages that have one too. The origin of a GIF may not permit it.
+        if medium != .original { fields.append("Cross-Origin-Embedder-Policy", "require-corp") }
         fields.append("Accept-CH", WidthHints.names)
         return HTTPResource(
             bytes: Array(page.utf8), contentType: Rendition.Format.html.contentType, entityTag: PageTag.of(page),

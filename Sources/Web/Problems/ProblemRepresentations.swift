@@ -65,6 +65,9 @@ struct ErrorPage: Sendable {
             problem, headers: headers, secondsLeft: secondsLeft, contentType: "text/html; charset=utf-8")
         response.headers.append("Content-Security-Policy", policy)
         response.headers.append("Referrer-Policy", "no-referrer")
+        // It is shown in the same frames as the page.
+        response.headers.append("Cross-Origin-Embedder-Policy", "require-corp")
+        response.headers.append("Cross-Origin-Resource-Policy", "cross-origin")
         response.body = .bytes(Array(html(problem).utf8))
         return response
     }

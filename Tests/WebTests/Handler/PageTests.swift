@@ -350,6 +350,8 @@ import Testing
             let first = try await web.request("GET", target)
             #expect(first.status == 200 && first["cache-control"] == "no-cache" && first.text.contains(gif))
             #expect(!first.text.contains("<video") && !first.text.contains("<script"))
+            // Pages with an embedder policy frame only pages that have one, in which the GIF of the origin would need a permission.
+            #expect(first["cross-origin-embedder-policy"] == nil)
             // The page changes when the video is known to fail too, which has no date.
             #expect(first["last-modified"] == nil && first["etag"] != nil)
             #expect(first["content-security-policy"]?.contains("img-src 'self' http: https:") == true)
@@ -362,6 +364,7 @@ import Testing
             #expect(next["last-modified"] != nil)
             #expect(!next.text.contains(gif) && next["cache-control"]?.hasPrefix("public") == true)
             #expect(next["content-security-policy"]?.contains("http:") == false)
+            #expect(next["cross-origin-embedder-policy"] == "require-corp")
             #expect(try await web.request("GET", web.target("mp4", "/a.gif"))["cache-status"] == "gifreel; hit")
         }
     }

@@ -320,6 +320,8 @@ import Testing
         #expect(page.status == 503 && page.headers["Retry-After"] == "7" && page.headers["Vary"] == "Accept")
         #expect(page.headers["Content-Type"] == "text/html; charset=utf-8" && page.headers["Cache-Control"] == "no-store")
         #expect(page.headers["Content-Security-Policy"]?.contains("default-src 'none'") == true)
+        #expect(page.headers["Cross-Origin-Embedder-Policy"] == "require-corp")
+        #expect(page.headers["Cross-Origin-Resource-Policy"] == "cross-origin")
         guard case .bytes(let bytes) = page.body else {
             Issue.record("no body")
             return
