@@ -233,7 +233,7 @@ package final class WebHandler: HTTPHandler {
         }
         switch target.route {
         case .health:
-            return .now(HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n"))
+            return .now(Self.ok)
         case .readiness:
             return .now(readinessResponse)
         case .rendition(_, let source) where method == .purge:
@@ -327,9 +327,13 @@ package final class WebHandler: HTTPHandler {
         return response
     }
 
+    /// A cache in front must not answer for a server that has ended.
+    private static let ok = HTTPResponse(
+        status: 200, contentType: "text/plain", text: "ok\n", headers: ["Cache-Control": "no-store"])
+
     private var readinessResponse: HTTPResponse {
         switch Readiness(rawValue: readiness.load(ordering: .relaxed)) {
-        case .ready: HTTPResponse(status: 200, contentType: "text/plain", text: "ok\n")
+        case .ready: Self.ok
         case .draining: ProblemDocument.response(.draining)
         case .starting, nil: ProblemDocument.response(Problem(503, "overloaded", "The server is starting.", retryAfter: 1))
         }

@@ -230,6 +230,15 @@ import Testing
         }
     }
 
+    /// Without the field, caches such as Varnish store a response for two minutes.
+    @Test(arguments: ["/healthz", "/readyz"]) func noCacheAnswersProbes(_ target: String) async throws {
+        try await WebFixture.run([:]) { web async throws in
+            let response = try await web.request("GET", target)
+            #expect(response.text == "ok\n" && response["content-type"] == "text/plain")
+            #expect(response["cache-control"] == "no-store" && response.fieldCount("cache-control") == 1)
+        }
+    }
+
     @Test func readinessFollowsTheStateOfTheServer() async throws {
         try await WebFixture.run([:]) { settings in
             settings.isReady = false
