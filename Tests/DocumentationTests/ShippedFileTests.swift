@@ -134,6 +134,11 @@ import Testing
         }
     }
 
+    @Test func noCacheAnswersForTheBalancer() throws {
+        let probes = try found(#"location = /healthz \{([^}]+)\}"#, "config/nginx/cluster.conf")
+        #expect(probes.count == 1 && probes.allSatisfy { $0.contains("add_header Cache-Control no-store;") })
+    }
+
     @Test func proxiesWaitLongerThanTheServer() throws {
         let minutes = try #require(try found("`transcode.wait_timeout`.*?\\| `(\\d+)m` \\|", "docs/configuration.md").first)
         let limit = try #require(Int(minutes)) * 60
