@@ -18,8 +18,9 @@ internal import SystemIO
 /// | background work | half | half | half |
 /// | one host, while its sources are being fetched | three quarters | half | `sources.per_host` |
 /// | one client | three times as many as are free | three times as many as are free | three times as many as are free |
+/// | one client, at one host | three quarters of the host's | three quarters of the host's | three quarters of the host's |
 ///
-/// So a host that does not answer leaves room for others, and there is always room for another client.
+/// So a host that does not answer leaves room for others, and there is always room for another client, even at such a host.
 ///
 /// Clients may read a source, or a rendition in memory, long after its job has ended. Data that only clients hold may occupy a
 /// quarter of the bytes. When a job needs memory, the excess is released, oldest first, so that slow clients do not keep jobs
@@ -35,8 +36,19 @@ package final class Admission: Sendable {
         /// The origin of a fetch.
         var origin: Origin?
 
+        /// Nil if either is unknown.
+        fileprivate var clientOfOrigin: ClientOfOrigin? {
+            guard let origin, let client else { return nil }
+            return ClientOfOrigin(origin: origin, client: client)
+        }
+
         /// The share of an origin ends with its fetch, which the slot records.
         var withoutOrigin: Owner { Owner(client: client, isBackground: isBackground) }
+    }
+
+    fileprivate struct ClientOfOrigin: Hashable {
+        let origin: Origin
+        let client: ClientNetwork
     }
 
     /// The used part of a resource.
@@ -45,16 +57,23 @@ package final class Admission: Sendable {
         var background = 0
         /// By origin, for fetches that have not ended.
         var origins: [Origin: Int] = [:]
+        /// By origin and client, as far as they count in ``origins``.
+        var clientsOfOrigins: [ClientOfOrigin: Int] = [:]
         var clients: [ClientNetwork: Int] = [:]
 
         mutating func add(_ count: Int, _ owner: Owner) {
             total += count
             if owner.isBackground { background += count }
-            if let origin = owner.origin { Self.add(count, to: &origins, origin) }
+            addToOrigin(count, owner)
             if let client = owner.client { Self.add(count, to: &clients, client) }
         }
 
-        mutating func endFetch(_ count: Int, of origin: Origin) { Self.add(-count, to: &origins, origin) }
+        mutating func endFetch(_ count: Int, _ owner: Owner) { addToOrigin(-count, owner) }
+
+        private mutating func addToOrigin(_ count: Int, _ owner: Owner) {
+            if let origin = owner.origin { Self.add(count, to: &origins, origin) }
+            if let client = owner.clientOfOrigin { Self.add(count, to: &clientsOfOrigins, client) }
+        }
 
         private static func add<Key>(_ count: Int, to counts: inout [Key: Int], _ key: Key) {
             let sum = counts[key, default: 0] + count
@@ -66,10 +85,18 @@ package final class Admission: Sendable {
         /// - Parameters:
         ///   - limit: The capacity of the resource.
         ///   - perOrigin: The share of one origin.
+        ///   - perClientOfOrigin: The share of one client at one origin.
         ///   - sharedFrom: The capacity up to which clients have no shares: reserving a part for others would leave it unused.
-        func hasShare(_ count: Int, _ owner: Owner, of limit: Int, perOrigin: Int, sharedFrom: Int = 0) -> Bool {
+        func hasShare(
+            _ count: Int, _ owner: Owner, of limit: Int, perOrigin: Int, perClientOfOrigin: Int, sharedFrom: Int = 0
+        ) -> Bool {
             if owner.isBackground, !fits(count, beside: background, in: max(1, limit / 2)) { return false }
             if let origin = owner.origin, !fits(count, beside: origins[origin] ?? 0, in: perOrigin) { return false }
+            if let client = owner.clientOfOrigin,
+                !fits(count, beside: clientsOfOrigins[client] ?? 0, in: perClientOfOrigin)
+            {
+                return false
+            }
             guard let client = owner.client, limit > sharedFrom else { return true }
             return fits(count, beside: clients[client] ?? 0, in: 3 * max(0, limit - total))
         }
@@ -100,7 +127,11 @@ package final class Admission: Sendable {
         ///
         /// - Returns: The sources to release, which no longer count; nil, without effect, if there is no room.
         mutating func makeRoom(for count: Int, _ owner: Owner) -> [ReadSource]? {
-            guard bytes.hasShare(count, owner, of: limits.bytes, perOrigin: limits.bytes / 2) else { return nil }
+            guard
+                bytes.hasShare(
+                    count, owner, of: limits.bytes, perOrigin: limits.bytesPerOrigin,
+                    perClientOfOrigin: limits.bytesPerClientOfOrigin)
+            else { return nil }
             var room = limits.bytes - bytes.total
             guard room < count else {
                 bytes.add(count, owner)
@@ -134,13 +165,20 @@ package final class Admission: Sendable {
         let jobs: Int
         let bytes: Int
         let fetches: Int
+        let fetchesPerHost: Int
 
         /// Below this number, reserving slots for other clients or origins would leave them unused.
         static let smallestShare = 8
 
         /// The share that readers keep even when jobs are waiting for memory.
         var bytesOfReaders: Int { bytes / 4 }
-        var jobsPerOrigin: Int { max(Self.smallestShare, jobs - jobs / 4) }
+        var jobsPerOrigin: Int { max(Self.smallestShare, Self.threeQuarters(of: jobs)) }
+        var jobsPerClientOfOrigin: Int { max(Self.smallestShare, Self.threeQuarters(of: jobsPerOrigin)) }
+        var bytesPerOrigin: Int { bytes / 2 }
+        var bytesPerClientOfOrigin: Int { Self.threeQuarters(of: bytesPerOrigin) }
+        var fetchesPerClientOfOrigin: Int { Self.threeQuarters(of: fetchesPerHost) }
+
+        private static func threeQuarters(of count: Int) -> Int { count - count / 4 }
     }
 
     /// The host of a fetch. Ports are not distinguished: one host may answer on all of them.
@@ -151,13 +189,17 @@ package final class Admission: Sendable {
     /// - Parameters:
     ///   - jobs: The number of slots: running jobs and queued ones.
     ///   - bytes: Bytes of sources in memory. A single source is always admitted, whatever its size.
-    package init(jobs: Int, bytes: Int, fetches: Int = .max / 4) {
-        state = Mutex(State(limits: Limits(jobs: jobs, bytes: bytes, fetches: fetches)))
+    ///   - fetchesPerHost: The fetches that the fetcher runs at once at one host and port.
+    package init(jobs: Int, bytes: Int, fetches: Int = .max / 4, fetchesPerHost: Int = .max / 4) {
+        state = Mutex(
+            State(limits: Limits(jobs: jobs, bytes: bytes, fetches: fetches, fetchesPerHost: fetchesPerHost)))
     }
 
     /// Changes the limits. Admitted work goes on; nothing more is admitted until the new limits allow it.
-    func setLimits(jobs: Int, bytes: Int, fetches: Int = .max / 4) {
-        state.withLock { $0.limits = Limits(jobs: jobs, bytes: bytes, fetches: fetches) }
+    func setLimits(jobs: Int, bytes: Int, fetches: Int = .max / 4, fetchesPerHost: Int = .max / 4) {
+        state.withLock {
+            $0.limits = Limits(jobs: jobs, bytes: bytes, fetches: fetches, fetchesPerHost: fetchesPerHost)
+        }
     }
 
     /// Takes a slot, which is returned when its last reference is released.
@@ -179,7 +221,8 @@ package final class Admission: Sendable {
             let hasSlots =
                 fits(cost, beside: state.jobs.total, in: limits.jobs)
                 && state.jobs.hasShare(
-                    cost, owner, of: limits.jobs, perOrigin: limits.jobsPerOrigin, sharedFrom: Limits.smallestShare)
+                    cost, owner, of: limits.jobs, perOrigin: limits.jobsPerOrigin,
+                    perClientOfOrigin: limits.jobsPerClientOfOrigin, sharedFrom: Limits.smallestShare)
             guard cost == 0 || hasSlots else { return nil }
             let released = origin == nil ? state.makeRoom(for: bytes, owner) : state.mayHaveRoom(for: bytes) ? [] : nil
             if released != nil { state.jobs.add(cost, owner) }
@@ -195,7 +238,10 @@ package final class Admission: Sendable {
     /// - Returns: False, without effect, if the fetch has to wait.
     func beginFetch(bytes: Int, _ owner: Owner) -> Bool {
         let released = state.withLock { state -> [ReadSource]? in
-            guard state.fetches.hasShare(1, owner, of: state.limits.fetches, perOrigin: .max),
+            let limits = state.limits
+            guard
+                state.fetches.hasShare(
+                    1, owner, of: limits.fetches, perOrigin: .max, perClientOfOrigin: limits.fetchesPerClientOfOrigin),
                 let released = state.makeRoom(for: bytes, owner)
             else { return nil }
             state.fetches.add(1, owner)
@@ -211,7 +257,7 @@ package final class Admission: Sendable {
         state.withLock { state in
             state.fetches.add(-1, owner)
             state.fetchBytes -= bytes
-            if let origin = owner.origin { state.bytes.endFetch(bytes, of: origin) }
+            state.bytes.endFetch(bytes, owner)
         }
     }
 
@@ -255,8 +301,8 @@ package final class Admission: Sendable {
     var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs.total, $0.bytes.total) } }
 
     /// Records that a job no longer counts towards the share of its origin.
-    func jobLeavesOrigin(_ origin: Origin, cost: Int) {
-        state.withLock { $0.jobs.endFetch(cost, of: origin) }
+    func jobLeavesOrigin(cost: Int, _ owner: Owner) {
+        state.withLock { $0.jobs.endFetch(cost, owner) }
     }
 
     /// Returns the slots of a job that has left its origin.

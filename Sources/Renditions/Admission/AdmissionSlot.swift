@@ -79,7 +79,7 @@ package final class AdmissionSlot: Sendable {
         }
         if case .running(let owner) = earlier { admission.endFetch(bytes: maxBytes, owner) }
         if case .ended = earlier { return }
-        if let origin = owner.origin { admission.jobLeavesOrigin(origin, cost: cost) }
+        admission.jobLeavesOrigin(cost: cost, owner)
     }
 
     deinit {

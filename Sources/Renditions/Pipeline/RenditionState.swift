@@ -23,10 +23,12 @@ package final class RenditionState: Sendable {
         package var bytes: Int
         /// Fetches that run at once.
         package var fetches: Int
+        /// Fetches that run at once at one host and port.
+        package var fetchesPerHost: Int
 
         package init(
             queueTimeout: Duration, waitTimeout: Duration? = nil, fetchLifetime: Duration, missLifetime: Duration, jobs: Int,
-            bytes: Int, fetches: Int
+            bytes: Int, fetches: Int, fetchesPerHost: Int = .max / 4
         ) {
             self.queueTimeout = queueTimeout
             self.waitTimeout = waitTimeout
@@ -35,6 +37,7 @@ package final class RenditionState: Sendable {
             self.jobs = jobs
             self.bytes = bytes
             self.fetches = fetches
+            self.fetchesPerHost = fetchesPerHost
         }
     }
 
@@ -72,7 +75,8 @@ package final class RenditionState: Sendable {
         failures = FailureMemory(cache, clock: clock)
         self.cache = cache
         missing = MissingSources(clock: clock)
-        admission = Admission(jobs: limits.jobs, bytes: limits.bytes, fetches: limits.fetches)
+        admission = Admission(
+            jobs: limits.jobs, bytes: limits.bytes, fetches: limits.fetches, fetchesPerHost: limits.fetchesPerHost)
     }
 
     /// Applies other limits. Work that exceeds a smaller limit goes on; nothing more is admitted until it has ended.
@@ -82,7 +86,8 @@ package final class RenditionState: Sendable {
         uploadFlights.setTimeouts(queue: limits.queueTimeout, wait: limits.waitTimeout, lifetime: limits.missLifetime)
         objectFlights.setTimeouts(queue: limits.queueTimeout, lifetime: limits.missLifetime)
         sources.setLifetime(limits.fetchLifetime)
-        admission.setLimits(jobs: limits.jobs, bytes: limits.bytes, fetches: limits.fetches)
+        admission.setLimits(
+            jobs: limits.jobs, bytes: limits.bytes, fetches: limits.fetches, fetchesPerHost: limits.fetchesPerHost)
     }
 
     /// Detaches from later calls all work in progress that a purge covers, and forgets the failures that it covers.

@@ -161,6 +161,7 @@ extension ServiceConfiguration {
             queueTimeout: settings.transcode.queueTimeout, waitTimeout: settings.transcode.waitTimeout,
             fetchLifetime: fetchLifetime,
             missLifetime: fetchLifetime + settings.transcode.queueTimeout + .seconds(allowance.wall * 4),
-            jobs: pool.workers + pool.queue, bytes: settings.transcode.queueBytes.bytes, fetches: fetch.concurrency)
+            jobs: pool.workers + pool.queue, bytes: settings.transcode.queueBytes.bytes, fetches: fetch.concurrency,
+            fetchesPerHost: fetch.perHost)
     }
 }

@@ -99,6 +99,30 @@ extension ArrivingSource {
         withExtendedLifetime(other) {}
     }
 
+    @Test func clientsLeaveSlotsAndFetchesOfAHostForOthers() throws {
+        let admission = Admission(jobs: 80, bytes: 1000, fetchesPerHost: 8)
+        for _ in 1...2 {
+            let one = fill(admission, try origin(), client: try client(1), count: 80)
+            let other = fill(admission, try origin(), client: try client(2), count: 80)
+            #expect(one.count == 45 && other.count == 15)
+            #expect(one.filter { $0.beginFetch() }.count == 6 && other.prefix(2).allSatisfy { $0.beginFetch() })
+            let elsewhere = fill(admission, try origin("https://b.test/"), client: try client(1), count: 1)
+            #expect(elsewhere.first?.beginFetch() == true)
+            // A fetch that ends lets another begin.
+            one.first?.sourceArrived(bytes: 1)
+            #expect(one.last?.beginFetch() == true)
+        }
+        #expect(admission.load == (0, 0))
+    }
+
+    @Test func clientsLeaveMemoryOfAHostForOthers() throws {
+        let admission = Admission(jobs: 1000, bytes: 1000)
+        let one = try begin(admission, 40, bytes: 20, client: client(1)) { _ in "a.test" }
+        let other = try begin(admission, 40, bytes: 20, client: client(2)) { _ in "a.test" }
+        #expect(one.begun == 18 && other.begun == 7)
+        withExtendedLifetime((one, other)) {}
+    }
+
     @Test func aFetchBeginsWithinTheShareOfAnyClientThatWaitsForIt() throws {
         let admission = Admission(jobs: 1000, bytes: 1000, fetches: 40)
         let clients = try (1...2).map { try client($0) }
