@@ -7,7 +7,8 @@ internal import SystemIO
 /// first, because clients wait for it.
 ///
 /// The numbers of waiting and of concurrent entries are bounded. An entry beyond the bound is dropped, and a rendition that
-/// waits already is not added again. Any thread.
+/// waits already is not added again. The clients that caused the entries take turns, and none may fill the queue: a list of
+/// sources that do not answer would otherwise delay the renditions of all others for an hour. Any thread.
 package final class BackgroundRenditions: Sendable {
     /// The result of an entry, as the metrics name it.
     package enum Outcome: String, Sendable, CaseIterable {
@@ -39,11 +40,38 @@ package final class BackgroundRenditions: Sendable {
     }
 
     private struct State {
-        var waiting: Deque<Entry> = []
+        /// The entries of each client in the order of their arrival. No value is empty.
+        var waiting: [ClientNetwork?: Deque<Entry>] = [:]
+        /// The clients with entries; the first one is next.
+        var turns: Deque<ClientNetwork?> = []
         /// The renditions that wait or are in progress.
         var known: Set<FlightKey> = []
         /// Nil until ``BackgroundRenditions/start(_:)``, and after ``BackgroundRenditions/stop()``.
         var pipeline: (@Sendable () -> RenditionPipeline)?
+
+        var count: Int { waiting.values.reduce(0) { $0 + $1.count } }
+
+        /// Whether an entry fits beside those that wait. A client gets at most three times as many places as are free.
+        func hasRoom(for client: ClientNetwork?, within limit: Int) -> Bool {
+            let free = limit - count
+            guard let client else { return free > 0 }
+            return waiting[client]?.count ?? 0 < 3 * free
+        }
+
+        mutating func append(_ entry: Entry, of client: ClientNetwork?) {
+            if waiting[client] == nil { turns.append(client) }
+            waiting[client, default: []].append(entry)
+        }
+
+        mutating func popNext() -> Entry? {
+            guard let client = turns.popFirst(), var entries = waiting.removeValue(forKey: client) else { return nil }
+            let entry = entries.popFirst()
+            if !entries.isEmpty {
+                waiting[client] = entries
+                turns.append(client)
+            }
+            return entry
+        }
     }
 
     private let limits: Limits
@@ -69,14 +97,20 @@ package final class BackgroundRenditions: Sendable {
     /// Discards waiting entries, cancels those in progress, and ignores later entries.
     package func stop() {
         state.withLock { state in
-            state.waiting = []
+            state.waiting = [:]
+            state.turns = []
             state.pipeline = nil
         }
         runners.cancelAll()
     }
 
     /// The number of entries that wait.
-    package var waiting: Int { state.withLock { $0.waiting.count } }
+    package var waiting: Int { state.withLock { $0.count } }
+
+    /// Whether a rendition may be added while at most `limit` may wait.
+    package func hasRoom(for rendition: RenditionRequest, within limit: Int) -> Bool {
+        state.withLock { $0.hasRoom(for: rendition.client, within: limit) }
+    }
 
     /// Whether a rendition waits or is in progress.
     package func contains(_ rendition: RenditionRequest) -> Bool {
@@ -95,9 +129,9 @@ package final class BackgroundRenditions: Sendable {
         let entry = Entry(rendition: Self.inBackground(rendition), predecessor: predecessor.map(Self.inBackground))
         let isDropped = state.withLock { state in
             guard state.pipeline != nil, !state.known.contains(FlightKey(rendition)) else { return false }
-            guard state.waiting.count < limits.waiting else { return true }
+            guard state.hasRoom(for: rendition.client, within: limits.waiting) else { return true }
             state.known.insert(FlightKey(rendition))
-            state.waiting.append(entry)
+            state.append(entry, of: rendition.client)
             return false
         }
         if isDropped {
@@ -126,7 +160,7 @@ package final class BackgroundRenditions: Sendable {
     private func take() -> (Entry, RenditionPipeline)? {
         state.withLock { state in
             guard let pipeline = state.pipeline else { return nil }
-            return state.waiting.popFirst().map { ($0, pipeline()) }
+            return state.popNext().map { ($0, pipeline()) }
         }
     }
 

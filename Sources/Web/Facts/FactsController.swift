@@ -193,8 +193,8 @@ struct FactsController: Sendable {
         let facts = RenditionRequest(
             Rendition(format: .json), of: source, client: client.share, allowance: client.allowance)
         found.isKnownToFail = found.facts == nil && pipeline.isKnownToFail(facts)
-        if order.queues, !client.wantsStoredOnly, !found.isKnownToFail, background.waiting < Self.maxWaiting,
-            let wanted = wanted(found)
+        if order.queues, !client.wantsStoredOnly, !found.isKnownToFail,
+            background.hasRoom(for: facts, within: Self.maxWaiting), let wanted = wanted(found)
         {
             var request = facts.with(wanted)
             request.alternative = Rendition(format: .original)

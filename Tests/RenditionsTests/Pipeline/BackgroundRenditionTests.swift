@@ -1,5 +1,6 @@
 import Fetch
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 
@@ -81,6 +82,29 @@ struct BackgroundRenditionTests {
             // A dropped one may be added again.
             try add("/d.gif", to: background, world)
             try await waitUntil("the dropped entry") { outcomes.all.count == 5 }
+        }
+    }
+
+    @Test func clientsTakeTurnsAndLeaveRoomForOthers() async throws {
+        let (outcomes, gate) = (Outcomes(), AsyncGate())
+        try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
+            let background = background(world, outcomes, waiting: 8)
+            func add(_ name: Character, for client: String) throws -> Bool {
+                world.answer("/\(name).gif", .content(gif + [UInt8(name.asciiValue ?? 0)]))
+                var request = try world.request("/\(name).gif", .png)
+                request.client = ClientNetwork(try #require(IPAddress(client)))
+                return background.add(request)
+            }
+            #expect(try add("a", for: "192.0.2.1"))
+            try await waitUntil("the first conversion") { gate.count == 1 }
+            let added = try "bcdefghi".filter { try add($0, for: "192.0.2.1") }
+            #expect(added == "bcdefg" && outcomes.all == [.dropped, .dropped])
+            #expect(try add("x", for: "192.0.2.2"))
+            #expect(!background.hasRoom(for: try world.request("/y.gif", .png), within: 7))
+            gate.open()
+            try await waitUntil("all entries") { background.waiting == 0 && outcomes.all.count == 10 }
+            // The client with one entry does not wait for all entries of the other.
+            #expect(world.fetches.map(\.path) == ["/a.gif", "/b.gif", "/x.gif"] + "cdefg".map { "/\($0).gif" })
         }
     }
 
