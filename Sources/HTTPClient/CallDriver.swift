@@ -14,6 +14,8 @@ final class CallDriver {
         /// The request in progress; nil while the call waits.
         var transfer: HTTPTransfer?
         var needsFreshConnection = false
+        /// Whether the call ends as soon as the lookup of its name has ended.
+        var isCancelled = false
 
         init(_ id: Int, _ call: any HTTPCall) {
             self.id = id
@@ -57,7 +59,7 @@ final class CallDriver {
             calls[id] = active
             enter(active, isContinuation: false, on: multi)
         case .cancel(let id):
-            if let active = calls[id] { finish(active, .cancelled, on: multi) }
+            if let active = calls[id] { cancel(active, on: multi) }
         case .limit(let limits):
             queue.limits = limits
             multi.setIdleConnections(limits.running)
@@ -74,7 +76,11 @@ final class CallDriver {
     func advance(on multi: borrowing MultiHandle) throws(HTTPError) {
         try multi.perform()
         for active in Array(byHandle.values) {
-            if active.transfer?.passOn() == false { end(active, .failure(HTTPTransfer.refused), on: multi) }
+            if active.isCancelled {
+                cancel(active, on: multi)
+            } else if active.transfer?.passOn() == false {
+                end(active, .failure(HTTPTransfer.refused), on: multi)
+            }
         }
         while let (handle, code) = multi.nextFinished() {
             if let active = byHandle[handle], let transfer = active.transfer { end(active, transfer.result(code), on: multi) }
@@ -154,9 +160,17 @@ final class CallDriver {
         }
     }
 
+    /// Ends a call, or marks it if it has to finish its lookup first.
+    private func cancel(_ active: ActiveCall, on multi: borrowing MultiHandle) {
+        active.isCancelled = true
+        if active.call.finishesLookup, active.transfer?.isLookingUp == true { return }
+        finish(active, .cancelled, on: multi)
+    }
+
     /// Handles the end of a request.
     private func end(_ active: ActiveCall, _ result: Result<Void, HTTPError>, on multi: borrowing MultiHandle) {
         guard let transfer = active.transfer else { return }
+        if active.isCancelled { return finish(active, .cancelled, on: multi) }
         active.needsFreshConnection = transfer.isStale(result)
         guard active.needsFreshConnection || active.call.continues(after: result) else { return finish(active, nil, on: multi) }
         release(active, on: multi)

@@ -11,6 +11,9 @@ package protocol HTTPCall: AnyObject {
     var timeout: Duration { get }
     /// Whether ``allows(_:port:)`` decides which connections may be used.
     var checksAddresses: Bool { get }
+    /// Whether a cancelled call keeps its slot until the lookup of its name has ended. The lookup occupies a thread that cannot
+    /// be ended, so calls that are cancelled at once would otherwise start any number of threads.
+    var finishesLookup: Bool { get }
 
     /// Whether the call may send its next request once the limits allow it. Polled until it returns true; the call waits until
     /// then.
@@ -36,6 +39,7 @@ package protocol HTTPCall: AnyObject {
 extension HTTPCall {
     package var key: String { "" }
     package var checksAddresses: Bool { false }
+    package var finishesLookup: Bool { false }
     package func mayBegin() -> Bool { true }
     package func allows(_ address: IPAddress?, port: Int) -> Bool { true }
 }

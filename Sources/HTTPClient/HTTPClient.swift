@@ -100,7 +100,8 @@ package final class HTTPClient: @unchecked Sendable {
         return try result.get()
     }
 
-    /// Runs a call, which resumes the continuation when it ends. Cancelling the task ends the call at once.
+    /// Runs a call, which resumes the continuation when it ends. Cancelling the task ends the call at once, or after its lookup
+    /// (``HTTPCall/finishesLookup``).
     ///
     /// - Parameter makeCall: Called once, on the client's thread unless the client is stopped.
     package func run<Value: Sendable>(

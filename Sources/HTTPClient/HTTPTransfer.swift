@@ -142,6 +142,9 @@ final class HTTPTransfer {
         return false
     }
 
+    /// Whether the request has no connection yet, because the name of its host is being looked up.
+    var isLookingUp: Bool { openedSockets == 0 && refusedSockets == 0 && !didSendRequest }
+
     private var isOnUsedConnection: Bool { openedSockets == 0 && !onFreshConnection }
     private var isEncrypted: Bool { request.url.lowercased().hasPrefix("https:") }
 

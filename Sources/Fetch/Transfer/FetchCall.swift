@@ -61,6 +61,7 @@ final class FetchCall: HTTPCall {
     var key: String { "\(url.host):\(url.port)" }
     var timeout: Duration { context.settings.configuration.timeout }
     var checksAddresses: Bool { true }
+    var finishesLookup: Bool { true }
     func mayBegin() -> Bool { started != nil || order.arriving.mayBegin() }
 
     /// The source of the current request: the ordered source, or the target of a redirect.

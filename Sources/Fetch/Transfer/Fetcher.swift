@@ -40,7 +40,7 @@ package final class Fetcher: Sendable {
     /// See ``FetchContext/decodingThreads``.
     var decodingThreads: WorkThreads { context.decodingThreads }
 
-    /// Fetches a source. The fetch ends at once when the task is cancelled.
+    /// Fetches a source. When the task is cancelled, the fetch ends at once, or after the lookup of the host's name.
     ///
     /// - Parameters:
     ///   - url: The source.
