@@ -7,7 +7,8 @@ extension RenditionOption {
         return "is not known (did you mean “\(option.rawValue)”?)"
     }
 
-    /// The only option with the name as a prefix, or else the nearest option within two byte edits; nil if there is none.
+    /// The only option with the name as a prefix, or else the nearest option within two byte edits, of several one with the same
+    /// first letter; nil if there is none.
     private static func nearest(to name: String) -> RenditionOption? {
         let longest = 16
         guard !name.isEmpty, name.utf8.count <= longest else { return nil }
@@ -15,7 +16,9 @@ extension RenditionOption {
         let begun = allCases.filter { $0.rawValue.utf8.starts(with: bytes) }
         if begun.count == 1 { return begun.first }
         let allowed = min(2, bytes.count / 2)
+        let begins = { (option: RenditionOption) in option.rawValue.utf8.first == bytes.first }
         return allCases.map { (option: $0, changes: editDistance(bytes, Array($0.rawValue.utf8))) }
-            .filter { $0.changes <= allowed }.min { $0.changes < $1.changes }?.option
+            .filter { $0.changes <= allowed }
+            .min { ($0.changes, begins($0.option) ? 0 : 1) < ($1.changes, begins($1.option) ? 0 : 1) }?.option
     }
 }

@@ -91,7 +91,7 @@ import Testing
             // Safari's video has the options that the target states.
             let small = try await settled(
                 web, "/auto,width=40/\(url)", Self.safari, source: Self.gif, type: "video/mp4")
-            #expect(try await web.request("GET", "/mp4,width=40/\(url)")["etag"] == small["etag"])
+            #expect(try await web.request("GET", "/mp4,bframes=0,width=40/\(url)")["etag"] == small["etag"])
         }
     }
 
@@ -234,7 +234,7 @@ import Testing
 
     @Test func aVideoThatWasMadeByNameIsTheAnswerOnceTheFactsAreKnown() async throws {
         try await run(["/a.gif": Self.gif]) { web async throws in
-            let video = try await web.request("GET", "/mp4/\(web.origin.url("/a.gif"))")
+            let video = try await web.request("GET", "/mp4,bframes=0/\(web.origin.url("/a.gif"))")
             let first = try await web.request("GET", "/auto/\(web.origin.url("/a.gif"))", headers: ["Accept: video/mp4"])
             #expect(first["content-type"] == "video/mp4" && first.body == video.body)
             // Nothing is fetched again but for the facts.
