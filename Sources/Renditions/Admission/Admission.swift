@@ -16,7 +16,7 @@ internal import SystemIO
 /// | limited | slots | bytes | fetches at once |
 /// | --- | --- | --- | --- |
 /// | background work | half | half | half |
-/// | one host, while its sources are being fetched | three quarters | half | `sources.per_host` |
+/// | one host, while its sources are being fetched | three quarters | half | 8, by the fetcher |
 /// | one client | three times as many as are free | three times as many as are free | three times as many as are free |
 /// | one client, at one host | three quarters of the host's | three quarters of the host's | three quarters of the host's |
 ///
