@@ -39,7 +39,8 @@ import Testing
                     preset: TranscodeOptions.Preset.allCases.randomElement(using: &numbers),
                     undither: TranscodeOptions.Undithering.allCases.randomElement(using: &numbers) ?? .never, zoom: number(),
                     tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film, maxBytes: optional(),
-                    chroma: TranscodeOptions.Chroma.allCases.randomElement(using: &numbers) ?? .subsampled),
+                    chroma: TranscodeOptions.Chroma.allCases.randomElement(using: &numbers) ?? .subsampled,
+                    bframes: TranscodeOptions.BFrames.allCases.randomElement(using: &numbers) ?? .never),
                 limits: MediaLimits(
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
                     duration: number(), clipDuration: number(), formats: SourceFormats(rawValue: UInt16(byte()))),

@@ -245,9 +245,12 @@ import Testing
     @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
     func aFullDiskServesHitsAndRecovers() async throws {
         let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
-        let cache = try Cache.open(directory)
+        // Housekeeping would evict for the file that is refused.
+        let cache = try Cache.openWithoutHousekeeping(.test(directory))
         defer { cache.close() }
         for number in UInt64(0)..<20 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        // Makes the reserve.
+        cache.housekeeper.runRound()
         disk.fill()
         #expect(disk.free == 0)
         for number in UInt64(0)..<20 {
@@ -264,7 +267,10 @@ import Testing
         #expect(try await cache.purge(.url("https://a/0")).purged == 1)
         #expect(try await cache.bytes(url: "https://a/0") == nil)
         disk.empty()
-        try await waitUntil("recovery") { try await cache.put(noise(100_000, seed: 30), url: "https://a/30").isStored }
+        try await waitUntil("recovery") {
+            cache.housekeeper.runRound()
+            return try await cache.put(noise(100_000, seed: 30), url: "https://a/30").isStored
+        }
         #expect(try await cache.bytes(url: "https://a/30") == noise(100_000, seed: 30))
         #expect(try await cache.bytes(url: "https://a/1") == noise(100_000, seed: 1))
         _ = consume disk
