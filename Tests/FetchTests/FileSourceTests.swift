@@ -245,8 +245,9 @@ import Testing
 
     @Test func aFileIsReadWhoseNameIsNoUTF8() async throws {
         let name = Array("\(root)caf".utf8) + [0xe9] + Array(".gif\0".utf8)
-        let file = name.map { CChar(bitPattern: $0) }.withUnsafeBufferPointer { fopen($0.baseAddress, "w") }
-        #expect(fwrite(TestGIF.dot, 1, TestGIF.dot.count, try #require(file)) == TestGIF.dot.count && fclose(file) == 0)
+        let path = name.map { CChar(bitPattern: $0) }
+        let file = try #require(path.withUnsafeBufferPointer { $0.baseAddress.flatMap { fopen($0, "w") } })
+        #expect(fwrite(TestGIF.dot, 1, TestGIF.dot.count, file) == TestGIF.dot.count && fclose(file) == 0)
         try await withFetcher { fetcher in
             let source = try url("caf%e9.gif")
             #expect(source.canonical.hasSuffix("/caf%E9.gif"))
