@@ -53,8 +53,8 @@ import Testing
     }
 
     /// For its rate control, the encoder is told of a hundredth of a second.
-    @Test(arguments: [([20, 20, 20], "5/1"), ([4, 4, 4], "25/1"), ([10, 40, 5], "20/1"), ([500], "1/5")])
-    func theParametersOfH264StateTheShortestDurationOfAPicture(_ delays: [Int], _ rate: String) throws {
+    @Test(arguments: [([20, 20, 20], 5), ([4, 4, 4], 25), ([10, 40, 5], 20), ([500], 0.2)] as [([Int], Double)])
+    func theParametersOfH264StateTheShortestDurationOfAPicture(_ delays: [Int], _ rate: Double) throws {
         var builder = GIFBuilder(width: 32, height: 32)
         for (index, delay) in delays.enumerated() { builder.add(color: UInt8(index), delay: delay) }
         #expect(try Converted(builder.finish()).statedRate() == rate)

@@ -49,7 +49,7 @@ final class Converted {
     func stream() throws -> [String: String] { try FFmpeg.stream(of: file) }
 
     /// The pictures per second that the parameters of H.264 state.
-    func statedRate() throws -> String? { try FFmpeg.statedRate(of: file) }
+    func statedRate() throws -> Double? { try FFmpeg.statedRate(of: file) }
 
     /// The decoded samples as RGB.
     func frames() throws -> [[UInt8]] {

@@ -69,12 +69,20 @@ package enum FFmpeg {
         return Double(String(decoding: output, as: UTF8.self).filter { !$0.isWhitespace }) ?? 0
     }
 
-    /// The pictures per second that the parameters of an H.264 stream state, regardless of its container.
-    package static func statedRate(of file: URL) throws -> String? {
-        let raw = file.appendingPathExtension("h264")
-        defer { try? FileManager.default.removeItem(at: raw) }
-        _ = try run(["ffmpeg", "-nostdin", "-v", "error", "-i", file.path, "-c", "copy", raw.path])
-        return try stream(of: raw)["r_frame_rate"]
+    /// The pictures per second that the parameters of an H.264 stream state, regardless of its container: a picture lasts two
+    /// ticks (ITU-T H.264 §E.2.1).
+    package static func statedRate(of file: URL) throws -> Double? {
+        let outcome = try ChildProcess(
+            URL(fileURLWithPath: "/usr/bin/env"),
+            ["ffmpeg", "-nostdin", "-i", file.path, "-c", "copy", "-bsf:v", "trace_headers", "-f", "null", "-"]
+        ).finish()
+        guard outcome.code == 0 else { throw Failed(log: outcome.log) }
+        let value = { (name: String) -> Double? in
+            let line = outcome.log.split(separator: "\n").first { $0.contains(" \(name) ") }
+            return line?.split(separator: " ").last.flatMap { Double($0) }
+        }
+        guard let units = value("num_units_in_tick"), let scale = value("time_scale") else { return nil }
+        return scale / (2 * units)
     }
 
     /// A still picture as R, G, B, A words, rows from the top, straight alpha.
