@@ -99,7 +99,14 @@ import Testing
         let handle = try FileHandle(forUpdating: URL(filePath: "\(objects)/\(file)"))
         try handle.truncate(atOffset: 1000)
         try handle.close()
-        try blockUntil("a whole response") { (try? server.request("GET", target))?.body == first.body }
+        var broken = 0
+        try blockUntil("a whole response") {
+            if (try? server.request("GET", target))?.body == first.body { return true }
+            broken += 1
+            return false
+        }
+        // Many more would be broken until the check of all files, whose first pass begins a second after the start.
+        #expect(broken < 10)
         #expect(try server.request("GET", target)["cache-status"] == "gifreel; hit")
     }
 
