@@ -1,5 +1,11 @@
 #if FUZZ
     /// What the parsers name of the cache, whose files the fuzzer does without.
+    /// What a choice by `Accept` needs of the facts.
+    struct SourceFacts {
+        var loopCount: Int?
+        var transparent = false
+    }
+
     package struct ObjectID: Hashable, Sendable {
         private let text: String
 
