@@ -345,7 +345,7 @@ extension Settings {
             guard let files = patterns.first(where: \.namesFiles) else { continue }
             throw .wrongValue(name, files.description, "a pattern of hosts; files are available through mounts only")
         }
-        // The Host of a request has neither.
+        // The Host field of a request contains neither a scheme nor a path.
         if let wrong = metrics.hosts.first(where: { $0.description.contains("/") }) {
             throw .wrongValue("metrics.hosts", wrong.description, "a host without scheme and path")
         }

@@ -7,8 +7,8 @@ extension RenditionOption {
         return "is not known (did you mean “\(option.rawValue)”?)"
     }
 
-    /// The only option with the name as a prefix, or else the nearest option within two byte edits, of several one with the same
-    /// first letter; nil if there is none.
+    /// The only option with the name as a prefix, or else the nearest option within two byte edits; nil if there is none. At the same
+    /// distance, an option with the same first letter is preferred.
     private static func nearest(to name: String) -> RenditionOption? {
         let longest = 16
         guard !name.isEmpty, name.utf8.count <= longest else { return nil }

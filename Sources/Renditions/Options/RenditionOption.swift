@@ -56,8 +56,8 @@ package enum RenditionOption: String, Sendable, CaseIterable {
 
     private var known: OptionRow { Self.rows[self] ?? row }
 
-    /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster, except
-    /// the codec: it lists every stored encoding, whose pictures players time as they are stated.
+    /// Whether the option has an effect on renditions of the format. A page has the options of its video and its poster,
+    /// except `codec`, because it lists every stored encoding, and `bframes`, because `<video>` shows pictures at their own times.
     package func applies(to format: Rendition.Format) -> Bool {
         switch format {
         case .output(let output): output.traits.options.contains(known.group)

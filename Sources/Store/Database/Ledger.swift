@@ -74,7 +74,7 @@ package final class Ledger: Sendable {
     package init(directory: String, owners: [Tables]) throws(LedgerError) {
         path = "\(directory)/\(Self.fileName)"
         self.owners = owners
-        // Older versions mapped it.
+        // Older versions kept the index of the log in this file.
         unlink(path + "-shm")
         var replacedBecause: String?
         var opened: Connections

@@ -138,7 +138,7 @@ struct IndexChanges: ~Copyable, Sendable {
             let wasReported = failure?.isReported ?? false
             failure = Failure(isDamage: isDamage, cause: error.description, isReported: wasReported || !isDamage)
             if !isDamage { report(.storingStopped(cause: error.description)) }
-            // Not after later errors: the work of housekeeping itself causes one in each round.
+            // Only the first error wakes housekeeping, whose own work causes another one in each round.
             onFailure()
         }
         status.setRefusal(UnstoredReason(error))

@@ -104,7 +104,7 @@ struct Checkup {
         } catch {
             return fail("disk", "\(path) cannot be examined: \(error)", "set cache.dir to a directory")
         }
-        // Whatever user runs this command, unlike a lack of rights.
+        // Only this error holds for every user: rights may be missing for the user of this command alone.
         if access(path, W_OK) != 0, errno == EROFS {
             return fail(
                 "disk", "the file system of \(path) is read-only",

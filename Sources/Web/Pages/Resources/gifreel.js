@@ -78,7 +78,7 @@
     const { img } = state;
     if (kind === "webp" && loaded(img) && state.kind !== kind) {
       if (state.cover) return;
-      // The image keeps its address, so that the animation goes on where it was. Chromium before 113 needs the prefix, and all know it.
+      // The image keeps its address, so that the animation goes on where it was. Chromium before 113 needs the prefix.
       const cover = (state.cover = new Image());
       cover.onload = () => {
         if (state.cover === cover) img.style.content = `-webkit-image-set(url("${cover.src}") ${cover.naturalWidth / img.naturalWidth}x)`;
