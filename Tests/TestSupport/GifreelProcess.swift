@@ -63,6 +63,7 @@ package final class GifreelProcess: Sendable {
         }
         guard let found else {
             process.terminate()
+            defer { if directory == nil { try? FileManager.default.removeItem(at: folder) } }
             throw NotStarted(log: (try? String(contentsOf: log, encoding: .utf8)) ?? "")
         }
         self.directory = folder
