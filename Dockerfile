@@ -33,7 +33,8 @@ RUN mkdir -p /out/licences \
     done \
     && for package in libavcodec libaom libvpx libwebp libpng libjpeg liblcms2; do \
         cp "/usr/share/doc/$package-dev/copyright" "/out/licences/$package-copyright"; \
-    done
+    done \
+    && cp "$(echo /usr/share/doc/libicu[0-9]* | cut -d' ' -f1)/copyright" /out/licences/icu-copyright  # Foundation contains ICU.
 
 FROM debian:bookworm-slim AS runtime
 LABEL org.opencontainers.image.title="Gifreel" \
