@@ -148,6 +148,10 @@ final class HTTPTransfer {
     private var isOnUsedConnection: Bool { openedSockets == 0 && !onFreshConnection }
     private var isEncrypted: Bool { request.url.lowercased().hasPrefix("https:") }
 
+    /// Whether the response is a 408 by which the server closes an idle connection (RFC 9110 section 15.5.9). It may have been sent
+    /// before the request.
+    private var isFarewell: Bool { head.status == 408 && isOnUsedConnection }
+
     /// Receives a line of the head. Returns false to end the transfer.
     fileprivate func receiveHead(_ line: UnsafeRawBufferPointer) -> Bool {
         stall.receive(line.count)
@@ -159,7 +163,7 @@ final class HTTPTransfer {
             failure = .invalidResponse(cause: fault)
             return false
         }
-        return wasComplete || !head.isComplete || call.receive(head)
+        return wasComplete || !head.isComplete || !isFarewell && call.receive(head)
     }
 
     /// Pieces of the body below this size are coalesced. Otherwise a server that sends single-byte chunks would occupy the
@@ -235,7 +239,7 @@ final class HTTPTransfer {
     func isStale(_ result: Result<Void, HTTPError>) -> Bool {
         if hasUnreadInput { return true }
         guard case .failure(.invalidResponse) = result else { return false }
-        return head.status == 0 && isOnUsedConnection && isEncrypted
+        return isFarewell || head.status == 0 && isOnUsedConnection && isEncrypted
     }
 
     private func error(for code: CURLcode) -> HTTPError {

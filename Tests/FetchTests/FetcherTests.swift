@@ -133,6 +133,23 @@ import Testing
         }
     }
 
+    @Test func timeoutOfAnIdleConnectionIsNotTheResponseToTheNextRequest() async throws {
+        try await withOrigin { origin, fetcher in
+            let farewell = LoopbackAnswer.status(408, ["Connection: close"])
+            origin.on("/a.gif", .ok(TestGIF.dot))
+            origin.on("/b.gif") { $0.number == 1 ? farewell : .ok(TestGIF.dot) }
+            origin.on("/c.gif", farewell)
+            _ = try await fetcher.source(origin.url("/a.gif"))
+            #expect(try await fetcher.source(origin.url("/b.gif")).count == TestGIF.dot.count)
+            #expect(origin.connections == 2)
+            // On a new connection, the status is the answer.
+            await #expect(throws: FetchError.failed(.status(408, retryAfter: nil))) {
+                try await fetcher.source(origin.url("/c.gif"))
+            }
+            #expect(origin.count("/c.gif") == 2 && origin.connections == 3)
+        }
+    }
+
     @Test func cancellingTheTaskEndsTheTransfer() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/hang.gif", LoopbackAnswer(steps: [.hang]))
