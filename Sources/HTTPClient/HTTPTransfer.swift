@@ -236,10 +236,14 @@ final class HTTPTransfer {
     }
 
     /// Whether a reused connection was unusable, so that the request must be repeated on a new connection.
+    ///
+    /// libcurl repeats a request itself if a connection with HTTP/1.1 ends before the response, but not with HTTP/2.
     func isStale(_ result: Result<Void, HTTPError>) -> Bool {
         if hasUnreadInput { return true }
-        guard case .failure(.invalidResponse) = result else { return false }
-        return isFarewell || head.status == 0 && isOnUsedConnection && isEncrypted
+        return switch result {
+        case .failure(.interrupted), .failure(.invalidResponse): isFarewell || head.status == 0 && isOnUsedConnection
+        default: false
+        }
     }
 
     private func error(for code: CURLcode) -> HTTPError {

@@ -1,0 +1,25 @@
+import Testing
+
+@testable import HTTPClient
+
+@Suite("A request is repeated if its reused connection was closed") struct StaleConnectionTests {
+    private final class Call: HTTPCall {
+        var timeout: Duration { .seconds(60) }
+        func nextRequest() -> ClientRequest? { nil }
+        func receive(_ head: HTTPHead) -> Bool { true }
+        func receive(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+        func continues(after result: Result<Void, HTTPError>) -> Bool { false }
+        func end(_ error: HTTPError?) {}
+    }
+
+    /// With HTTP/2, libcurl reports the end of the connection.
+    @Test(arguments: [true, false]) func aConnectionThatEndsBeforeTheResponseIsReplacedOnce(isFresh: Bool) throws {
+        try #require(CurlLibrary.prepare())
+        let request = ClientRequest("GET", "https://127.0.0.1/a.gif", timeout: .seconds(60))
+        let transfer = try HTTPTransfer(
+            request, for: Call(), timeLeft: .seconds(60), sockets: SocketTable(), onFreshConnection: isFresh)
+        #expect(transfer.isStale(.failure(.interrupted(cause: "the stream was not closed cleanly"))) == !isFresh)
+        #expect(!transfer.isStale(.failure(.unreachable(cause: "refused"))))
+        #expect(!transfer.isStale(.success(())))
+    }
+}
