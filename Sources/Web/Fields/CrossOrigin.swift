@@ -11,7 +11,8 @@ struct CrossOrigin: Sendable {
     private let preflightFields: HTTPHeaders
 
     /// The fields that scripts may read in addition to the safelisted ones.
-    private static let exposedFields = "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After"
+    private static let exposedFields =
+        "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After, Accept-Ranges, Content-Range"
 
     /// - Parameter origin: The value of `Access-Control-Allow-Origin`; nil allows no origin.
     init(allowing origin: String?) {
