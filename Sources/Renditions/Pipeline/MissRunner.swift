@@ -84,7 +84,8 @@ struct MissRunner: Sendable {
         let job = RenditionJob(request.rendition, of: request.source, epoch: cache.epoch)
         try await check(job, flight)
         let result = try await producer.produce(job, flight)
-        sharing?.save(result)
+        // The next request for its address may reach another node, which finds it only in the store.
+        await sharing?.save(result).value
         return result
     }
 

@@ -148,10 +148,12 @@ struct SharedRenditions: Sendable {
         }
     }
 
-    /// Saves a result in the shared tier after it was returned to the callers, unless its object is purged meanwhile.
+    /// Starts to save a result in the shared tier, unless its object is purged meanwhile.
     ///
     /// - Parameter lease: Completed once other nodes can read the rendition.
-    func save(_ result: RenditionResult, completing lease: FlightLease? = nil) {
+    /// - Returns: A task that ends within a deadline of the tier.
+    @discardableResult
+    func save(_ result: RenditionResult, completing lease: FlightLease? = nil) -> Task<Void, Never> {
         Task {
             let isReadable =
                 switch result.provenance {

@@ -63,6 +63,25 @@ import Testing
         }
     }
 
+    @Test func anUploadIsAnsweredWhenTheOtherNodesCanReadIt() async throws {
+        let saved = AsyncGate()
+        try await PipelineFixture.run(tier: EmptyTier(saved: saved)) { world async throws in
+            var file = try MemoryFile(name: "upload")
+            try gif.withUnsafeBytes { try file.append($0) }
+            let source = SourceFile(
+                bytes: try file.seal(), count: gif.count, digest: gif.withUnsafeBytes { SourceDigest(of: $0) })
+            let isSaved = Mutex(false)
+            let answer = Task {
+                let result = try await world.pipeline.find(UploadRequest(Rendition(format: .mp4), of: source))
+                return isSaved.withLock { $0 } && result.provenance == .stored
+            }
+            try await waitUntil("the store to be asked") { saved.count == 1 }
+            isSaved.withLock { $0 = true }
+            saved.open()
+            #expect(try await answer.value)
+        }
+    }
+
     @Test func aRecordWhoseTimeIsOutOfRangeByTheClockOfThisNodeIsNotStored() async throws {
         let gate = AsyncGate()
         gate.open()
