@@ -61,6 +61,13 @@ import Testing
         }
     }
 
+    @Test func aCommandThatTheServerLacksIsNamed() async throws {
+        let server = try await RedisServer(options: ["--rename-command", "XAUTOCLAIM", "", "--rename-command", "EVALSHA", ""])
+        defer { server.stop() }
+        let error = #expect(throws: RedisError.self) { try session(server.address) }
+        #expect(error?.description == "the user lacks rights in the server: +xautoclaim +evalsha")
+    }
+
     @Test func aNodeWithoutARightWorksAloneAndSaysWhy() async throws {
         let (server, address) = try await server(without: ["+xclaim", "+llen"])
         defer { server.stop() }

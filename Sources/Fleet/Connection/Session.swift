@@ -257,8 +257,10 @@ struct ServerRights: Sendable {
     func missing(in replies: [RedisValue]) -> [String] {
         var missing: [String] = []
         for (trial, reply) in zip(trials, replies) {
-            guard case .error(let refusal) = reply, refusal.word == "NOPERM" else { continue }
+            guard case .error(let refusal) = reply else { continue }
             let text = refusal.text.lowercased()
+            // A server may lack a command for all users (`rename-command`).
+            guard refusal.word == "NOPERM" || text.contains("unknown command") else { continue }
             let right = text.contains("channel") ? "&\(pattern)" : text.contains(" key") ? "~\(pattern)" : "+\(trial.name)"
             if !missing.contains(right) { missing.append(right) }
         }
