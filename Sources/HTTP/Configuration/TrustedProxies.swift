@@ -18,14 +18,15 @@ struct TrustedProxies: Sendable {
         fileprivate let field: ForwardedField
         /// The number of list elements, counted from the end, that trusted proxies added; nil if the peer is not trusted.
         fileprivate let trustedElements: Int?
+        /// Whether ``client`` may be a proxy, behind which the client is unknown: an untrusted peer sent fields that proxies add,
+        /// or the trusted proxies name no address but their own.
+        let mayBeProxy: Bool
 
         /// Whether the peer is a trusted proxy.
         var isTrusted: Bool { trustedElements != nil }
 
         /// Whether the peer seems to be a proxy missing from the settings; see ``TrustedProxies/mayBeUnlisted(_:)``.
-        func isUnlistedProxy(_ head: RequestHead) -> Bool {
-            !isTrusted && head.isForwarded && TrustedProxies.isInternal(client)
-        }
+        var isUnlistedProxy: Bool { !isTrusted && mayBeProxy && TrustedProxies.isInternal(client) }
     }
 
     /// The client address if trusted proxies name none: the unspecified address, which indicates that there is none (RFC 4291
@@ -60,17 +61,19 @@ struct TrustedProxies: Sendable {
     /// address (`unknown`, an obfuscated name) ends the search: the elements before it may be forged.
     func origin(peer: IPAddress?, head: RequestHead) -> Origin {
         guard !proxies.isEmpty, proxies.contains(peer) else {
-            return Origin(client: peer, field: field, trustedElements: nil)
+            return Origin(client: peer, field: field, trustedElements: nil, mayBeProxy: head.isForwarded)
         }
         var client = peer
         var count = 0
+        var mayBeProxy = head.isForwarded
         head.forEachHop(in: field, .address) { hop in
             count += 1
             let address = hop.flatMap(Self.address)
             client = address ?? Self.unknownClient
-            return address.map { proxies.contains($0) } ?? false
+            mayBeProxy = address.map { proxies.contains($0) } ?? false
+            return mayBeProxy
         }
-        return Origin(client: client, field: field, trustedElements: count)
+        return Origin(client: client, field: field, trustedElements: count, mayBeProxy: mayBeProxy)
     }
 
     /// Parses an address with or without quotes, brackets and port.

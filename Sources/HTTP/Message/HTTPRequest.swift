@@ -30,7 +30,10 @@ package struct HTTPRequest: ~Copyable {
     package var isFromTrustedProxy: Bool { origin.isTrusted }
 
     /// Whether the request seems to come through an unconfigured proxy, so that many clients share ``clientAddress``.
-    package var isFromUnlistedProxy: Bool { origin.isUnlistedProxy(head.pointee) }
+    package var isFromUnlistedProxy: Bool { origin.isUnlistedProxy }
+
+    /// Whether ``clientAddress`` may be that of a proxy, so that any client may be behind it.
+    package var isOfUnknownClient: Bool { origin.mayBeProxy }
 
     /// The client's scheme as reported by a trusted proxy (`Forwarded` or `X-Forwarded-Proto`); otherwise `http`.
     package var scheme: HTTPScheme { origin.scheme(head.pointee) ?? .http }

@@ -6,8 +6,9 @@ internal import Telemetry
 /// Handles `/metrics`.
 ///
 /// Clients at the addresses of `metrics.allow` need no token. All others need the admin token, because metrics reveal the load
-/// of the service. The `Host` of a request without a token must be a name that no web page can point at this server: a page
-/// whose own name resolves to the server's address (DNS rebinding) has the browser's address and may read the response.
+/// of the service, and so do those behind a proxy that does not name them. The `Host` of a request without a token must be a name
+/// that no web page can point at this server: a page whose own name resolves to the server's address (DNS rebinding) has the
+/// browser's address and may read the response.
 struct MetricsController: Sendable {
     let registry: PrometheusRegistry
     let allowed: ClientList
@@ -20,12 +21,12 @@ struct MetricsController: Sendable {
 
     /// Whether a request may read the metrics by the address of its client alone, without the admin token.
     func isGrantedByAddress(_ request: borrowing HTTPRequest) -> Bool {
-        guard allowed.contains(request.clientAddress), isOwnName(request.host) else { return false }
+        guard isAllowed(request), isOwnName(request.host) else { return false }
         return (try? admin.authorize(request.header("Authorization"))) == nil
     }
 
     func answer(_ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
-        let isAllowed = allowed.contains(request.clientAddress)
+        let isAllowed = isAllowed(request)
         if !isAllowed || !isOwnName(request.host) {
             do throws(Problem) {
                 try admin.authorize(request.header("Authorization"))
@@ -42,6 +43,10 @@ struct MetricsController: Sendable {
                 status: 200, contentType: format.contentType, text: text,
                 headers: ["Cache-Control": "no-store", "Vary": "Accept"])
         }
+    }
+
+    private func isAllowed(_ request: borrowing HTTPRequest) -> Bool {
+        allowed.contains(request.clientAddress) && !request.isOfUnknownClient
     }
 
     private static let wrongHost = Problem(

@@ -62,6 +62,20 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            ("10.0.0.1", [], false), ("10.0.0.1", ["X-Forwarded-For: 1.2.3.4, 10.0.0.2"], false),
+            ("10.0.0.1", ["X-Forwarded-For: unknown"], false), ("10.0.0.1", ["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], true),
+            ("10.0.0.1", ["Forwarded: for=1.2.3.4"], true), ("10.0.0.1", ["Via: 1.1 a"], true), ("9.9.9.9", [], false),
+            ("9.9.9.9", ["X-Forwarded-For: 1.2.3.4"], true), ("unix", [], false), ("unix", ["Via: 1.1 a"], true),
+        ] as [(String, [String], Bool)])
+    func anAddressThatProxiesDoNotSurpassMayBeTheirs(peer: String, fields: [String], mayBeProxy: Bool) throws {
+        let proxies = try trustedProxies(["10.0.0.0/8"], .xForwardedFor)
+        try withHead((fields.isEmpty ? ["X: y"] : fields).joined(separator: "\r\n")) { head in
+            #expect(proxies.origin(peer: IPAddress(peer), head: head).mayBeProxy == mayBeProxy)
+        }
+    }
+
     /// A client that no trusted proxy names must not have the rights of the proxy or of a Unix socket.
     @Test(arguments: [ForwardedField.xForwardedFor, .forwarded], ["10.0.0.1", "unix"])
     func unknownClientIsOnNoList(field: ForwardedField, peer: String) throws {

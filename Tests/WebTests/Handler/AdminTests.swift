@@ -283,6 +283,24 @@ import Testing
         }
     }
 
+    /// A balancer and a proxy that the settings do not name have addresses on the list, and so may the client that they report.
+    @Test(
+        arguments: [
+            ([], "X: y", 200), ([], "X-Forwarded-For: 127.0.0.2", 401), ([], "Via: 1.1 proxy", 401),
+            (["127.0.0.1"], "X: y", 200), (["127.0.0.1"], "X-Forwarded-For: 127.0.0.2", 200),
+            (["127.0.0.1"], "X-Forwarded-For: 127.0.0.1", 401), (["127.0.0.1"], "X-Forwarded-For: 1.2.3.4", 401),
+        ] as [([String], String, Int)])
+    func metricsForUnknownClientsOfAProxyNeedAToken(_ trusted: [String], _ field: String, _ status: Int) async throws {
+        try await WebFixture.run(paths) { settings in
+            settings.policy.adminToken = "secret"
+            settings.policy.metricsReaders = ClientList([try #require(ClientPattern("127.0.0.0/8"))])
+            settings.trustedProxies = ClientList(try trusted.map { try #require(ClientPattern($0)) })
+        } _: { web async throws in
+            #expect(try await web.request("GET", "/metrics", headers: [field]).status == status)
+            #expect(try await web.request("GET", "/metrics", headers: [field] + Self.token).status == 200)
+        }
+    }
+
     /// A page whose own name resolves to the server's address has the browser's address.
     @Test func metricsWithoutATokenNeedANameThatNoPageHas() async throws {
         try await WebFixture.run(paths) { settings in
