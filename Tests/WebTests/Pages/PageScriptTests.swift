@@ -111,6 +111,14 @@ import Testing
         #expect(visits[0][0].listeners > 0 && visits[0][0].listeners == visits[1][0].listeners)
     }
 
+    /// Sanitizers leave the names of images in what visitors write. Browsers find elements by their names in the document.
+    @Test func anImageNamedLikeAPropertyOfTheDocumentDoesNotStandForTheScript() throws {
+        let plain = try ScriptHost.visits([ScriptHost.Page(settings: [:], loading: "eager")])[0]
+        let named = try ScriptHost.visits([ScriptHost.Page(settings: [:], loading: "eager", imageName: "currentScript")])[0]
+        #expect(named.map(\.asked) == plain.map(\.asked) && named.map(\.value) == plain.map(\.value))
+        #expect(named[0].asked?.hasPrefix(ScriptHost.server) == true)
+    }
+
     @Test(arguments: [
         "https://gifs.test/mp4/https://site.test/a.gif", "https://gifs.test/object/a.gif", "a.png", "ftp://x.test/a.gif",
     ])
@@ -163,6 +171,8 @@ enum ScriptHost {
         var link = "a.gif"
         var attributes: [String: String] = [:]
         var loading = "lazy"
+        /// The name of the image, by which the document has it; nil for none.
+        var imageName: String?
         /// The address of the picture of one pixel that the image shows; nil if it shows none.
         var pixel: String?
         /// How often the page runs the script.
@@ -244,10 +254,13 @@ enum ScriptHost {
           set href(link) { this.url = URL.canParse(link, "https://site.test/post") ? new URL(link, "https://site.test/post").href : link; }
           get href() { return this.url; }
         }
+        class Document extends Element {
+          get currentScript() { return this.script; }
+        }
         class CSSStyleSheet {
           replaceSync() {}
         }
-        function visit({ settings, name, link, attributes, loading, pixel, runs, savesData, endsReducedMotion }, matches) {
+        function visit({ settings, name, link, attributes, loading, imageName, pixel, runs, savesData, endsReducedMotion }, matches) {
           const img = new Element();
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
           for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
@@ -255,20 +268,22 @@ enum ScriptHost {
           let listeners = 0;
           const made = {};
           const load = (module) => ((asked = module), new Promise(ignore));
-          const document = new Element();
+          const document = new Document();
           Object.assign(document, {
             addEventListener: () => (listeners += 1),
-            currentScript: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,
+            script: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,
             createElement: (name) => (made[name] = name === "a" ? new Link() : new Element()), querySelectorAll: () => [img],
           });
+          if (imageName) Object.defineProperty(document, imageName, { value: img });
           const names = [
-            "document", "navigator", "matchMedia", "IntersectionObserver", "MutationObserver", "Element", "CSSStyleSheet",
+            "document", "navigator", "matchMedia", "IntersectionObserver", "MutationObserver", "Document", "Element", "CSSStyleSheet",
             "requestAnimationFrame", "addEventListener", "setTimeout", "load",
           ];
           const query = { matches };
           const media = () => query;
           const values = [
-            document, { connection: { saveData: savesData } }, media, IntersectionObserver, MutationObserver, Element, CSSStyleSheet, ignore, ignore,
+            document, { connection: { saveData: savesData } }, media, IntersectionObserver, MutationObserver, Document, Element, CSSStyleSheet,
+            ignore, ignore,
             (work, delay) => delay || work(), load,
           ];
           for (let run = 0; run < runs; run += 1) new Function(...names, script.replaceAll("import(", "load("))(...values);

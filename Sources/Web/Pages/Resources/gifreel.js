@@ -2,11 +2,13 @@
 // Gives the GIFs of a page, or the formats in data-sources, the addresses that negotiate, and a button that pauses each animation.
 // The images stay the elements that they are. Where anything fails, they show the page's own files. Attributes and limits: docs/pages.md.
 (() => {
-  const { src, dataset: settings, outerHTML } = document.currentScript;
+  // An image of that name, as in a visitor's comment, would be document.currentScript, and its server would be asked for modules.
+  const script = Reflect.get(Document.prototype, "currentScript", document);
+  const settings = script.dataset;
   // Sites that replace the body of a page run the scripts in it again.
-  if (document[outerHTML]) return;
-  document[outerHTML] = 1;
-  const root = new URL(".", src).href;
+  if (document[script.outerHTML]) return;
+  document[script.outerHTML] = 1;
+  const root = new URL(".", script.src).href;
   /** Resolves links as the page does. */
   const resolver = document.createElement("a");
   resolver.href = settings.origin || "/";
@@ -371,7 +373,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   watch(document);
   reduced.onchange = () => toggleAll();
   addEventListener("pointerover", (event) => plan((pointer = event)));
-  addEventListener("scroll", plan, { capture: true, passive: true });
+  addEventListener("scroll", plan, true);
   addEventListener("resize", plan);
   addEventListener("keydown", ({ key, defaultPrevented }) => key === (settings.key ?? "Escape") && !defaultPrevented && shown.size && toggleAll(true));
 })();
