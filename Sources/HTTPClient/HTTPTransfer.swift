@@ -16,7 +16,8 @@ final class HTTPTransfer {
     private var sent = 0
     private var failure: HTTPError?
     private var exhaustion: String?
-    private var didSendRequest = false
+    /// When the request was sent, and on which connection.
+    private var sending: (start: ContinuousClock.Instant, localPort: Int, remote: IPAddress?, remotePort: Int)?
     private var hasUnreadInput = false
     /// Small pieces of the body that are coalesced for the call.
     private var held: [UInt8] = []
@@ -120,8 +121,8 @@ final class HTTPTransfer {
     /// Whether the request may be sent on the connection selected by libcurl. A reused connection did not pass through
     /// ``openSocket(_:)`` for this request.
     fileprivate func allowsRequest(to address: UnsafePointer<CChar>?, port: Int, localPort: Int) -> Bool {
-        defer { didSendRequest = true }
         let ip = address.flatMap { IPAddress(String(cString: $0)) }
+        sending = (start: ContinuousClock.now, localPort: localPort, remote: ip, remotePort: port)
         if isOnUsedConnection, let ip {
             reusedSocket = sockets.number(localPort: localPort, remote: ip, remotePort: port)
         }
@@ -143,7 +144,7 @@ final class HTTPTransfer {
     }
 
     /// Whether the request has no connection yet, because the name of its host is being looked up.
-    var isLookingUp: Bool { openedSockets == 0 && refusedSockets == 0 && !didSendRequest }
+    var isLookingUp: Bool { openedSockets == 0 && refusedSockets == 0 && sending == nil }
 
     private var isOnUsedConnection: Bool { openedSockets == 0 && !onFreshConnection }
     private var isEncrypted: Bool { request.url.lowercased().hasPrefix("https:") }
@@ -246,6 +247,16 @@ final class HTTPTransfer {
         }
     }
 
+    /// Ends the connection of a request that was not answered in time, unless others are answered on it.
+    ///
+    /// With HTTP/2, libcurl would use the connection again. If the network drops all packets, the kernel notices after minutes.
+    func endSilentConnection() {
+        guard let sending, let remote = sending.remote else { return }
+        // A new connection begins with a few frames from the server.
+        let silence = (ContinuousClock.now - sending.start) / 2
+        sockets.end(localPort: sending.localPort, remote: remote, remotePort: sending.remotePort, silentFor: silence)
+    }
+
     private func error(for code: CURLcode) -> HTTPError {
         let cause = easy.errorMessage(code)
         switch code {
@@ -259,7 +270,7 @@ final class HTTPTransfer {
             if refusedSockets > 0, openedSockets == 0 || code == CURLE_ABORTED_BY_CALLBACK { return .addressRefused }
             return .unreachable(cause: cause)
         case CURLE_OPERATION_TIMEDOUT:
-            if !didSendRequest { return .timedOut(.connect, cause: cause) }
+            if sending == nil { return .timedOut(.connect, cause: cause) }
             return .timedOut(head.isComplete && (200...299).contains(head.status) ? .body : .head, cause: cause)
         case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND,
             CURLE_HTTP2_STREAM:
@@ -271,7 +282,7 @@ final class HTTPTransfer {
             return .misconfigured(cause: cause)
         case CURLE_OUT_OF_MEMORY:
             // libcurl also reports this for a line that exceeds its buffer limit.
-            return !head.isComplete && didSendRequest
+            return !head.isComplete && sending != nil
                 ? .invalidResponse(cause: "line of the head too long") : .exhausted(cause: cause)
         default:
             return .invalidResponse(cause: cause)
