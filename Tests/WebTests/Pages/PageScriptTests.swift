@@ -158,6 +158,22 @@ import Testing
         }
         #expect(try ScriptHost.addresses([page]) == [expected])
     }
+
+    @Test(arguments: [" ", "\n", "\n  ", " ,", ","]) func theLastCandidateOfASetMayEndWithoutADescriptor(_ end: String) throws {
+        let page = ScriptHost.Page(settings: [:], name: "srcset", link: "\na.gif 2x,\nb.gif\(end)")
+        let expected = ["auto", "webp"].map { format in
+            let start = "\(ScriptHost.server)\(format)/https://site.test/"
+            return "\n\(start)a.gif 2x,\n\(start)b.gif\(end)"
+        }
+        #expect(try ScriptHost.addresses([page]) == [expected])
+    }
+
+    /// Lazy images have placeholders of many kilobytes in their addresses. Steps in the square of their length would take minutes.
+    @Test func aLongCandidateOfASetTakesNoTime() throws {
+        let link = "data:image/gif;base64,\(String(repeating: "A", count: 100_000))\n"
+        let page = ScriptHost.Page(settings: [:], name: "srcset", link: link)
+        #expect(try ScriptHost.addresses([page]) == [[link, link]])
+    }
 }
 
 /// Runs gifreel.js in Node.js, with objects in place of those of a browser.

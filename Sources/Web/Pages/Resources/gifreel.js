@@ -63,7 +63,7 @@
   /** A value of `src` or `srcset` with other links. */
   const replaceLinks = (name, value, change) =>
     /set$/.test(name)
-      ? value.replace(/([^\s,]\S*[^\s,])((\s+[^,]+)?(,|$))/g, (_, link, rest) => change(link) + rest)
+      ? value.replace(/([^\s,]\S*[^\s,])(\s[^,]*|)/g, (_, link, rest) => change(link) + rest)
       : change(value);
   const convert = (name, value, format) => replaceLinks(name, value, (link) => convertLink(link, format));
 
