@@ -134,6 +134,17 @@ import Testing
         }
     }
 
+    /// nginx passes on the field with which a client names itself, unless it writes its own.
+    @Test func theSitesOfTheDocumentationNameTheClient() throws {
+        let blocks = try Document.all().flatMap(\.codeBlocks).filter {
+            $0.language == "nginx" && $0.text.contains("proxy_pass http://127.0.0.1:8080")
+        }
+        #expect(!blocks.isEmpty)
+        for block in blocks {
+            #expect(block.text.contains("proxy_set_header X-Forwarded-For $remote_addr;"), "\(block.section)")
+        }
+    }
+
     @Test func noCacheAnswersForTheBalancer() throws {
         let probes = try found(#"location = /healthz \{([^}]+)\}"#, "config/nginx/cluster.conf")
         #expect(probes.count == 1 && probes.allSatisfy { $0.contains("add_header Cache-Control no-store;") })
