@@ -9,7 +9,8 @@ internal import SystemIO
 /// size, the coded delays in milliseconds (for a GIF in hundredths of a second, too) and the coded loop count, or the error.
 struct FramesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "frames", abstract: "Writes the composed frames of an animation as raw RGBA, with meta.json.")
+        commandName: "frames", abstract: "Writes the composed frames of an animation as raw RGBA, with meta.json.",
+        discussion: "Decodes in its own process, without the confinement and the limits of a worker: for files that you trust.")
 
     @Argument(help: "The animation; - is standard input.", completion: .file())
     var file: String
