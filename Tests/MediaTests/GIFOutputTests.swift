@@ -83,6 +83,24 @@ import Testing
         #expect(Self.copy(interlaced, try Composing.summary(interlaced), plays: 1) == nil)
     }
 
+    /// A copy of the source is smaller here, too, but its last frame lacks a row.
+    @Test func dataThatLackPixelsAreNotCopied() throws {
+        var numbers = SeededNumbers(seed: 9)
+        var builder = GIFBuilder(width: 40, height: 32)
+        for rows in [32, 31] {
+            let noise = (0..<40 * rows).map { _ in UInt8.random(in: 0...7, using: &numbers) }
+            builder.add(GIFBuilder.Frame(width: 40, height: 32, pixels: noise))
+        }
+        let source = builder.finish()
+        func isWhole(_ file: [UInt8]) throws -> Bool {
+            try file.withUnsafeBytes { try GIFSourceCopy.isWhole($0, limits: MediaLimits()) }
+        }
+        let gif = try convert(source)
+        #expect(try !isWhole(source))
+        #expect(try isWhole(gif.bytes))
+        #expect(try ShownPictures(gif.bytes) == ShownPictures(source))
+    }
+
     /// Every beginning of a GIF, and a GIF with each byte changed: a copy, or none.
     @Test func aDamagedSourceIsNoTrap() throws {
         let source = GIFBuilder.animation(frames: 3, width: 9, height: 7)

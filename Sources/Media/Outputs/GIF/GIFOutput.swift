@@ -45,7 +45,7 @@ enum GIFOutput: OutputMaker {
             isTransparent: hasTransparency, isBrokenOff: round.isBrokenOff, bytes: try file.assemble(layout))
         guard Decoder.format == .gif, !round.isBrokenOff, options.keepsPictures,
             let copy = GIFSourceCopy.file(bytes, summary, plays: plays(loopCount: summary.loopCount, rounds: 1)),
-            copy.count < result.bytes || !isExact
+            copy.count < result.bytes || !isExact, try GIFSourceCopy.isWhole(bytes, limits: transcoder.limits)
         else { return result }
         try replace(descriptor, by: copy)
         // The copy of a still picture may repeat it.

@@ -4,8 +4,8 @@
 /// The copy is smaller if a program has optimized the source's pixels for its own compression, and exact if a frame restores
 /// more colours than a palette has.
 enum GIFSourceCopy {
-    /// Returns the file; nil if the source is not a GIF, is damaged or interlaced, or has frames that leave the screen or lack
-    /// a palette.
+    /// Returns the file; nil if the source is not a GIF, has damaged blocks, is interlaced, or has frames that leave the screen
+    /// or lack a palette.
     ///
     /// - Parameter plays: The number of plays of the animation; nil for endless.
     static func file(_ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, plays: Int?) -> [UInt8]? {
@@ -23,6 +23,16 @@ enum GIFSourceCopy {
             file += bytes[image.range]
         }
         return source.nextImage() == nil && source.isAtEnd ? file + [0x3b] : nil
+    }
+
+    /// Whether the data of every frame hold all of its pixels. Browsers end an animation at a frame that lacks some.
+    static func isWhole(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) -> Bool {
+        var reader = try GIFReader(bytes, limits: limits)
+        while try reader.next() {
+            let pixels = try reader.readPixels()?.count
+            if pixels != reader.frame.rectangle.width * reader.frame.rectangle.height { return false }
+        }
+        return true
     }
 
     private struct Image {
