@@ -124,9 +124,7 @@ struct MissRunner: Sendable {
                 RenditionFacts(stored: result.rendition.facts)?.staysSource(length: result.rendition.length) ?? false
             {
                 // If the alternative cannot be stored now, the request for it tries again.
-                let job = RenditionJob(
-                    alternative, of: loaded, isIncomplete: result.rendition.isOfIncompleteSource)
-                _ = try? await producer.produce(job, flight)
+                _ = try? await producer.produce(RenditionJob(alternative, of: loaded), flight)
             }
             return result
         }

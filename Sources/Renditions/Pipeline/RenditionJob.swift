@@ -14,8 +14,8 @@ struct RenditionJob: Sendable {
     private let alias: AliasRecord?
     let epoch: Epoch
     let storage: StoragePermission
-    /// Whether it is known before the conversion that the source breaks off.
-    private var isOfIncompleteSource = false
+    /// The facts of a source that breaks off, if the job stores it unchanged: no worker reads it then. Else nil.
+    var factsOfIncompleteSource: RenditionFacts?
     private var times: StageTimes
 
     /// A rendition of an uploaded source.
@@ -24,13 +24,10 @@ struct RenditionJob: Sendable {
     }
 
     /// A rendition of a fetched source.
-    ///
-    /// - Parameter isIncomplete: Whether the source is known to break off.
-    init(_ rendition: Rendition, of loaded: LoadedSource, isIncomplete: Bool = false) {
+    init(_ rendition: Rendition, of loaded: LoadedSource) {
         self.init(
             rendition, named: rendition, of: loaded.source, epoch: loaded.epoch, loaded.storage,
             StageTimes(fetch: loaded.time))
-        isOfIncompleteSource = isIncomplete
     }
 
     /// - Parameter name: The rendition whose alias is published.
@@ -59,7 +56,7 @@ struct RenditionJob: Sendable {
     ///   for a short time.
     func alias(with facts: [UInt8]) -> AliasRecord? {
         guard var alias else { return nil }
-        if isOfIncompleteSource || RenditionFacts(stored: facts)?.isOfIncompleteSource ?? false {
+        if factsOfIncompleteSource != nil || RenditionFacts(stored: facts)?.isOfIncompleteSource ?? false {
             alias.times.freshFor = storage.freshForIncomplete
         }
         return alias

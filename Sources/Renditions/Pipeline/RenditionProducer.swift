@@ -20,6 +20,8 @@ struct RenditionProducer: Sendable {
 
     /// Returns the rendition if it is stored already, else converts the source and publishes the file.
     func produce(_ job: RenditionJob, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        var job = job
+        if job.rendition.format == .original { job.factsOfIncompleteSource = await factsIfIncomplete(job.source) }
         if let result = try await reuse(job) { return result }
         if let result = await sharing?.load(job) { return result }
         if job.rendition.format == .original { return try await publishOriginal(job) }
@@ -90,7 +92,16 @@ struct RenditionProducer: Sendable {
     private func publishOriginal(_ job: RenditionJob) async throws(RenditionError) -> RenditionResult {
         let file = try await translating(
             awaiting: try await cache.stage(copyOf: job.source.bytes, count: job.source.count), to: RenditionError.init)
-        return job.result(try await publish(file, job, facts: nil))
+        return job.result(try await publish(file, job, facts: job.factsOfIncompleteSource))
+    }
+
+    /// Returns the stored facts of a source that breaks off; nil for other sources, and if no facts are stored.
+    private func factsIfIncomplete(_ source: SourceFile) async -> RenditionFacts? {
+        let id = ObjectID(source.digest, source.format, Rendition(format: .json))
+        guard let stored = try? await cache.rendition(for: id, countsMiss: false), stored.isOfIncompleteSource else {
+            return nil
+        }
+        return RenditionFacts(stored: stored.facts)
     }
 
     func publish(

@@ -76,8 +76,21 @@ import Testing
             fixture.setBreaksOff(true)
             let original = Rendition(format: .original)
             _ = try await fixture.pipeline.find(fixture.request("/a.gif", alternative: original))
-            let stored = try #require(await fixture.pipeline.stored(fixture.request("/a.gif", .original)))
-            #expect(stored.alias?.times.freshFor == 600)
+            let request = try fixture.request("/a.gif", .original)
+            let stored = try #require(await fixture.pipeline.stored(request))
+            #expect(stored.isOfIncompleteSource && stored.alias?.times.freshFor == 600)
+            fixture.advance(601)
+            #expect(await fixture.pipeline.stored(request) == nil, "it is not sent stale")
+        }
+    }
+
+    @Test func theSourceItselfIsNotTrustedLongerIfItsFactsAreStored() async throws {
+        try await PipelineFixture.run { fixture in
+            fixture.answer("/a.gif", .content(half, CacheDirectives("max-age=5000")))
+            fixture.setBreaksOff(true)
+            _ = try await fixture.find("/a.gif", .json)
+            let result = try await fixture.find("/a.gif", .original)
+            #expect(result.rendition.isOfIncompleteSource && result.rendition.alias?.times.freshFor == 600)
         }
     }
 }
