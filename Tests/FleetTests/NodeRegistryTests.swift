@@ -51,6 +51,19 @@ import Testing
         try await two.register(InterruptedCommands(base: link) { _ in _ = try? await one.liveNodes(link) })
         #expect(try await one.liveNodes(link) == ["one", "two"])
     }
+
+    @Test func heartbeatsRestoreAListThatTheServerHasLost() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let (one, two) = (registry("one", link), registry("two", link))
+        for node in [one, two] { try await node.register(link) }
+        // As by eviction: the nodes' own keys are left.
+        try server.run("DEL", "{test}:v1:nodes")
+        for node in [one, two] { #expect(try await node.beat(link, at: .zero)) }
+        #expect(try await one.liveNodes(link) == ["one", "two"])
+    }
 }
 
 /// Sends each command alone, and does something else between it and the next one.

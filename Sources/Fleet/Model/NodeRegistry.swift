@@ -90,12 +90,8 @@ final class NodeRegistry: Sendable {
     func register(_ commands: some RedisCommands) async throws(RedisError) {
         let start = time.now
         state.withLock { $0.joined = .zero }
-        // The key is set first, because other nodes remove names without a key from the list.
-        let replies = try await commands.run(
-            [
-                beatCommand, RedisCommand(.integer, ["SADD", keys.nodes, name]),
-                RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.registered(name).bytes]),
-            ], within: timings.commandLimit, time)
+        let message = RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.registered(name).bytes])
+        let replies = try await commands.run(beatCommands + [message], within: timings.commandLimit, time)
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
         // Looks up the other nodes, so that purges made without the server count them.
@@ -117,9 +113,9 @@ final class NodeRegistry: Sendable {
     func beat(_ commands: some RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
         let start = time.now
         state.withLock { $0.position = position }
-        let reply = try await commands.run(beatCommand, within: timings.commandLimit, time)
-        try reply.succeeded()
-        guard reply != .none, isLive else {
+        let replies = try await commands.run(beatCommands, within: timings.commandLimit, time)
+        for reply in replies { try reply.succeeded() }
+        guard replies[0] != .none, isLive else {
             state.withLock { $0.lastBeat = nil }
             return false
         }
@@ -127,9 +123,14 @@ final class NodeRegistry: Sendable {
         return true
     }
 
-    private var beatCommand: RedisCommand {
+    private var beatCommands: [RedisCommand] {
         let value = state.withLock { "\($0.joined) \($0.position)" }
-        return RedisCommand(.statusOrBytes, ["SET", keys.node(name), value, "PX", timings.nodeLifetime, "GET"])
+        return [
+            // First, because other nodes remove names without a key from the list.
+            RedisCommand(.statusOrBytes, ["SET", keys.node(name), value, "PX", timings.nodeLifetime, "GET"]),
+            // Each time: the server may have evicted the list.
+            RedisCommand(.integer, ["SADD", keys.nodes, name]),
+        ]
     }
 
     /// Returns the names of the live nodes, and removes dead nodes from the list.
