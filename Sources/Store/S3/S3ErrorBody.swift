@@ -25,13 +25,21 @@ extension StoreError {
         let body = S3ErrorBody(response.body)
         let code = body.code.isEmpty ? "without a code" : body.code
         switch response.status {
-        case 301, 307, 308: self = .wrongRegion(expected: response.fields["x-amz-bucket-region"] ?? body.region)
+        case 301, 307, 308:
+            let region = response.fields["x-amz-bucket-region"] ?? body.region
+            // A proxy may redirect as well, for example to TLS.
+            let isOfStore = region != nil || !body.code.isEmpty
+            let target = S3ErrorBody.printable(response.fields["location"] ?? "")
+            self = isOfStore ? .wrongRegion(expected: region) : .invalidResponse(cause: "it redirects to \(target)")
         case 400 where body.code == "AuthorizationHeaderMalformed" && body.region != nil:
             self = .wrongRegion(expected: body.region)
         // Session credentials expire and are replaced.
         case 400 where ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"].contains(body.code): self = .denied(code: code)
         case 401, 403: self = .denied(code: code)
         case 404 where body.code == "NoSuchBucket": self = .noBucket
+        // A proxy without a server behind it answers 503, too.
+        case 503 where body.code != "SlowDown" && response.fields["retry-after"] == nil:
+            self = .serverFailed(status: 503, code: code)
         case 429, 503: self = .throttled(retryAfter: Self.retryAfter(response.fields["retry-after"]))
         case 408: self = .serverFailed(status: 408, code: code)
         case 400..<500 where ["RequestTimeout", "OperationAborted"].contains(body.code):

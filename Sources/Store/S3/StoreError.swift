@@ -12,13 +12,13 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case unreachable(cause: String)
     /// The connection ended before the response was complete.
     case interrupted(cause: String)
-    /// The server asked for fewer requests (429, or 503 with the code SlowDown).
+    /// The server asked for fewer requests (429, or 503 with the code SlowDown or `Retry-After`).
     case throttled(retryAfter: Duration?)
     /// The server refused the credentials or the permission (401, 403, or 400 with a code such as ExpiredToken).
     case denied(code: String)
     /// The keys for signatures cannot be obtained.
     case noKeys(cause: String)
-    /// The bucket is in another region (301, 307, or 400 with the code AuthorizationHeaderMalformed).
+    /// The bucket is in another region (301, 307 or 308 of the store, or 400 with the code AuthorizationHeaderMalformed).
     case wrongRegion(expected: String?)
     /// The bucket does not exist.
     case noBucket

@@ -34,7 +34,8 @@ import Testing
         #expect(
             try await error(answer("301 Moved", ["x-amz-bucket-region: eu-west-3"], code: "PermanentRedirect"))
                 == (.wrongRegion(expected: "eu-west-3"), 1))
-        #expect(try await error(.redirect(to: "http://127.0.0.1:1/", 307)) == (.wrongRegion(expected: nil), 1))
+        #expect(
+            try await error(answer("307 Temporary Redirect", code: "TemporaryRedirect")) == (.wrongRegion(expected: nil), 1))
         #expect(
             try await error(answer("400 Bad", code: "AuthorizationHeaderMalformed", "<Region>eu-west-3</Region>"))
                 == (.wrongRegion(expected: "eu-west-3"), 1))
@@ -74,6 +75,15 @@ import Testing
         #expect(
             try await error(answer("500 Internal", code: "InternalError"))
                 == (.serverFailed(status: 500, code: "InternalError"), 3))
+    }
+
+    /// The proxy in front of a store may redirect to TLS, or have no server to pass a request to.
+    @Test func theResponseOfAProxyIsNotTakenForThatOfTheStore() async throws {
+        let target = "https://127.0.0.1/"
+        #expect(try await error(.redirect(to: target, 301)).0 == .invalidResponse(cause: "it redirects to \(target)"))
+        #expect(
+            try await error(.response("503 Service Unavailable", body: Array("<html>".utf8)))
+                == (.serverFailed(status: 503, code: "without a code"), 3))
     }
 
     @Test func aWaitThatIsLongerThanTheDeadlineIsNotBegun() async throws {
