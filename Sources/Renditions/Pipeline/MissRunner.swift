@@ -93,7 +93,8 @@ struct MissRunner: Sendable {
     private func runLocally(
         _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {
-        flight.progress.fetches { loader.arrived(request.source) }
+        // Not the request, whose watch holds the flight.
+        flight.progress.fetches { [loader, source = request.source] in loader.arrived(source) }
         switch try await fetch(request, validatorsOf: stored, slot, flight.turn) {
         case .notModified(let unmodified, let epoch):
             return try await renew(request, stored, unmodified, epoch)

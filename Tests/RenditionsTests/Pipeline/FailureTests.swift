@@ -29,6 +29,19 @@ import Testing
         }
     }
 
+    @Test func aRequestThatFailedReleasesItsWatch() async throws {
+        try await PipelineFixture.run { world async throws in
+            var watch: MissWatch? = MissWatch()
+            weak let released = watch
+            var request = try world.request("/a.gif")
+            swap(&request.watch, &watch)
+            _ = try? await world.pipeline.find(request)
+            #expect(world.fetches.count == 1)
+            request.watch = nil
+            try await waitUntil("the release of the watch") { released == nil }
+        }
+    }
+
     /// Of two requests that are answered 404 at once, one may note the source after the other has read the clock.
     @Test func aSourceMayBecomeMissingAfterTheClockWasRead() throws {
         let times = Mutex<[UInt64]>([0, 8_000_000_000, 5_000_000_000, 17_000_000_000, 19_000_000_000])
