@@ -76,6 +76,20 @@ import Yams
         #expect(image.contains("--uid \(user) "))
     }
 
+    /// One worker more than `transcode.workers` may run, and WebM takes one and a half times `limits.memory`.
+    @Test func theContainerHasTheMemoryOfAllWorkers() throws {
+        let set = try #require(try resources()["StatefulSet"]?.first)
+        let container = try #require(try value(set, "spec.template.spec.containers", as: [Resource].self).first)
+        let limit = try value(container, "resources.limits.memory", as: String.self)
+        let gibibytes = try #require(limit.hasSuffix("Gi") ? Int(limit.dropLast(2)) : nil)
+        let settings = try #require(try Yams.load(yaml: Document("\(Self.folder)/gifreel.yaml").text) as? Resource)
+        let defaults = try #require(try Yams.load(yaml: Document("config/gifreel.yaml").text) as? Resource)
+        let workers = try value(settings, "transcode.workers", as: Int.self)
+        let texts: [String] = [try value(settings, "transcode.queue_bytes"), try value(defaults, "limits.memory")]
+        let sizes = try texts.map { text in try #require(text.hasSuffix("MiB") ? Int(text.dropLast(3)) : nil) }
+        #expect(gibibytes * 1024 >= 100 + sizes[0] + (workers + 1) * sizes[1] * 3 / 2)
+    }
+
     @Test func portsAreThoseOfThePods() throws {
         let (resources, ports) = (try resources(), try pod().ports)
         for service in try #require(resources["Service"]) {
