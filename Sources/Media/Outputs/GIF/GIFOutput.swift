@@ -5,7 +5,7 @@ internal import Glibc
 /// allows.
 enum GIFOutput: OutputMaker {
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "gif-5"
+    static let version = "gif-6"
 
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
