@@ -190,6 +190,22 @@ import Testing
                 ].joined(separator: "\r\n"))
     }
 
+    @Test func aCSVReportHasNoFormulas() throws {
+        let directory = try ScratchDirectory()
+        let results = [
+            result("=HYPERLINK(A1,B1)", failure("x")), result("-2+3", failure("x")),
+            result("@SUM(1)", failure("x"), options: ["+a": "1"]),
+        ]
+        try ReportFile.write(results, totals: totals(results), of: 3, seconds: 1, to: directory.path("report.csv"))
+        #expect(
+            try directory.text("report.csv")
+                == [
+                    "url,format,options,result,code,detail,sourceBytes,bytes,saved",
+                    "\"'=HYPERLINK(A1,B1)\",mp4,,failed,x,Detail.,0,0,0", "'-2+3,mp4,,failed,x,Detail.,0,0,0",
+                    "'@SUM(1),mp4,'+a=1,failed,x,Detail.,0,0,0", "",
+                ].joined(separator: "\r\n"))
+    }
+
     @Test func anyOtherReportIsJSONAndReplacesTheFile() throws {
         let directory = try ScratchDirectory()
         try directory.write("report", String(repeating: "x", count: 10_000))
