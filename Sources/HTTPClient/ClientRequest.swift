@@ -90,6 +90,12 @@ package struct ClientResponse: Sendable {
 
     /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The status in words, with the target of a redirect.
+    package var statusText: String {
+        let target = (300...399).contains(status) ? fields["location"] : nil
+        return "status \(status)\(target.map { ", a redirect to \($0)" } ?? "")"
+    }
 }
 
 /// The failure of a request. The descriptions are for logs; they may contain addresses.

@@ -147,6 +147,14 @@ import Testing
         #expect(outcomes.isEmpty && error == "\(origin.url("")) \(sentence)" && origin.count("/prewarm") == 1)
     }
 
+    @Test func aRedirectIsNamed() async throws {
+        let origin = try LoopbackOrigin(["/prewarm": { _ in .redirect(to: "https://gifs.example.com/prewarm", 301) }])
+        defer { origin.stop() }
+        let (_, error) = await run(on: origin)
+        #expect(
+            error == "\(origin.url("")) answered with status 301, a redirect to https://gifs.example.com/prewarm.")
+    }
+
     @Test func aJobThatIsCancelledOnTheServerEndsTheRun() async throws {
         let origin = try LoopbackOrigin([
             "/prewarm": { _ in .ok(Array(#"{"id":"1"}"#.utf8)) },

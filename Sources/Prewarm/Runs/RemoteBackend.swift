@@ -101,7 +101,7 @@ package struct RemoteBackend: PrewarmBackend {
                 retryAfter = answer.retryAfter.map { Int($0.components.seconds) }
                 failure = "it answered with status \(answer.status)"
             case .success(let answer)?:
-                throw PrewarmRunError(Self.sentence(answer.status, path, server))
+                throw PrewarmRunError(Self.sentence(answer, path, server))
             case .failure(let error)?:
                 failure = if case .unreachable(let cause) = error { cause } else { error.description }
                 limit = connectionAttempts
@@ -128,12 +128,12 @@ package struct RemoteBackend: PrewarmBackend {
         }
     }
 
-    private static func sentence(_ status: Int, _ path: String, _ server: String) -> String {
-        switch status {
+    private static func sentence(_ answer: ClientResponse, _ path: String, _ server: String) -> String {
+        switch answer.status {
         case 401: "\(server) does not accept the token. Give its admin.token by --token or GIFREEL_ADMIN_TOKEN."
         case 404 where path.hasPrefix("/prewarm?"): "\(server) has no admin.token in its settings, or is not a Gifreel server."
         case 404: "\(server) no longer knows the job."
-        default: "\(server) answered with status \(status)."
+        default: "\(server) answered with \(answer.statusText)."
         }
     }
 }

@@ -59,7 +59,7 @@ struct AdminServer: ParsableArguments {
     static func refusal(_ answer: ClientResponse) -> String {
         let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(answer.body))
         let hint = answer.status == 404 ? " (Is admin.token set on the server?)" : ""
-        return "\(refusal.map { "\($0.code): \($0.detail)" } ?? "status \(answer.status)")\(hint)"
+        return "\(refusal.map { "\($0.code): \($0.detail)" } ?? answer.statusText)\(hint)"
     }
 
     private static func isURL(_ server: String) -> Bool { server.hasPrefix("http://") || server.hasPrefix("https://") }
