@@ -49,6 +49,9 @@ package struct ClientRequest: Sendable {
     package var certificateAuthorities: String?
     /// Whether HTTP/2 may be used if TLS negotiates it.
     package var allowsHTTP2 = true
+    /// The age, in whole seconds, at which an idle connection is not used again. For a new one, the name is looked up, which may have
+    /// got another address.
+    package var connectionLifetime = Duration.seconds(300)
     /// Whether to wait for the server to accept the body (`Expect: 100-continue`).
     package var expectsContinue = false
     package var bufferSize = 64 << 10

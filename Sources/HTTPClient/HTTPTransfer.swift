@@ -59,6 +59,7 @@ final class HTTPTransfer {
         try easy.set(CURLOPT_URL, request.url)
         try easy.set(CURLOPT_HTTP_VERSION, Int(request.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
         try easy.setTimeouts(connect: request.connectTimeout, total: timeLeft)
+        try easy.set(CURLOPT_MAXLIFETIME_CONN, Int(request.connectionLifetime.components.seconds))
         if call.checksAddresses { try easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1) }
         if onFreshConnection { try easy.set(CURLOPT_FRESH_CONNECT, 1) }
         if let path = request.unixPath { try easy.set(CURLOPT_UNIX_SOCKET_PATH, path) }
