@@ -52,6 +52,22 @@ import Testing
         #expect(try await one.liveNodes(link) == ["one", "two"])
     }
 
+    /// A server in another region may be far away.
+    @Test func aLookHasTheLimitForEachOfItsCommands() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let proxy = try FaultProxy(to: server.port)
+        defer { proxy.stop() }
+        let link = try await RedisLink.connected("redis://127.0.0.1:\(proxy.port)")
+        defer { link.close() }
+        var timings = ClusterTimings()
+        timings.commandLimit = .seconds(3)
+        let one = NodeRegistry(.test(link, name: "one", timings: timings))
+        try await one.register(link)
+        proxy.faults = .delay(.milliseconds(1800))
+        #expect(try await one.liveNodes(link) == ["one"])
+    }
+
     @Test func heartbeatsRestoreAListThatTheServerHasLost() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -135,8 +135,8 @@ final class NodeRegistry: Sendable {
 
     /// Returns the names of the live nodes, and removes dead nodes from the list.
     func liveNodes(_ commands: some RedisCommands) async throws(RedisError) -> [String] {
-        let end = time.now + timings.commandLimit
-        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: timings.commandLimit, time)
+        let limit = timings.commandLimit
+        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: limit, time)
         var names: [String] = []
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
         names.sort()
@@ -145,9 +145,8 @@ final class NodeRegistry: Sendable {
         let values =
             names.isEmpty
             ? []
-            : try await commands.run(
-                RedisCommand(.array, ["MGET"] + names.map { keys.node($0) }), within: end - time.now, time
-            ).elements()
+            : try await commands.run(RedisCommand(.array, ["MGET"] + names.map { keys.node($0) }), within: limit, time)
+                .elements()
         guard values.count == names.count else { throw .nonsense("\(values.count) values for \(names.count) keys") }
         var nodes: [LiveNode] = []
         for (name, value) in zip(names, values) {
@@ -164,8 +163,7 @@ final class NodeRegistry: Sendable {
         if !dead.isEmpty {
             // A node that comes back adds itself again.
             _ = try? await commands.run(
-                .script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead),
-                within: max(.milliseconds(1), end - time.now), time)
+                .script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead), within: limit, time)
         }
         return live
     }
