@@ -80,6 +80,17 @@ import Testing
         for node in [one, two] { #expect(try await node.beat(link, at: .zero)) }
         #expect(try await one.liveNodes(link) == ["one", "two"])
     }
+
+    @Test func nodesOfAnotherDatabaseAreNotHeard() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.address), try TestNode("two", server.address + "/1"))
+        try await one.joined()
+        try await two.joined()
+        for channel in ["{test}:v1:events", "{test}:v1:events:1"] {
+            #expect(try server.run("PUBSUB", "NUMSUB", channel).hasSuffix("\r\n:1\r\n"))
+        }
+    }
 }
 
 /// Sends each command alone, and does something else between it and the next one.

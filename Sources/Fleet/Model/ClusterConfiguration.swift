@@ -27,6 +27,8 @@ package struct ClusterConfiguration: Sendable {
         self.node = node
     }
 
+    var keys: ClusterKeys { ClusterKeys(name: name, database: address.database) }
+
     private static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.utf8.allSatisfy { $0.isLetterOrDigit || "._-".utf8.contains($0) }

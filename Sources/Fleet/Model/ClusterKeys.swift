@@ -10,18 +10,19 @@ struct ClusterKeys: Sendable {
     private let prefix: String
     /// The pattern of all names and the channel, as used in ACL rules.
     private let pattern: String
+    /// See ``ClusterMessage``. All databases of a server have their channels in common.
+    let channel: String
 
-    init(name: String) {
+    init(name: String, database: Int = 0) {
         prefix = "{\(name)}:v\(Self.formatVersion):"
         pattern = "{\(name)}:*"
+        channel = prefix + (database == 0 ? "events" : "events:\(database)")
     }
 
     /// A flight's lease, later its record.
     ///
     /// - Parameter cover: The latest purge that covers the source. Work from before and after a purge has distinct keys.
     func flight(_ alias: String, cover: Int64) -> String { "\(prefix)flight:\(alias):\(cover)" }
-    /// See ``ClusterMessage``.
-    var channel: String { prefix + "events" }
     var purges: String { prefix + "purges" }
     func acknowledgements(_ id: StreamID) -> String { "\(prefix)acks:\(id)" }
     /// The correction of the server's clock; see ``ClusterTime``.

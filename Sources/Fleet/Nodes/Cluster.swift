@@ -34,7 +34,7 @@ package final class Cluster: Sendable {
         _ configuration: ClusterConfiguration, cache: Cache, time: TimeSource = .system, handlers: ClusterHandlers
     ) {
         let meter = ClusterMeter()
-        let keys = ClusterKeys(name: configuration.name)
+        let keys = configuration.keys
         let reporter = StateReporter(server: configuration.address.description, onChange: handlers.onEvent)
         let limits = CircuitBreaker.Limits(failures: 3, pause: .seconds(1), maxPause: .seconds(1))
         let breaker = ServiceBreaker<RedisError>(limits, now: { time.now }) { reporter.set(.breaker, $0) }
@@ -122,7 +122,7 @@ package final class Cluster: Sendable {
     ///
     /// - Returns: The name and version of the server.
     package static func check(_ configuration: ClusterConfiguration) throws(RedisError) -> String {
-        let (keys, time) = (ClusterKeys(name: configuration.name), TimeSource.system)
+        let (keys, time) = (configuration.keys, TimeSource.system)
         _ = try Session(configuration.address, channel: keys.channel, within: .seconds(3), time)
         return try Session(configuration.address, channel: nil, rights: keys.rights, within: .seconds(3), time).server
     }
