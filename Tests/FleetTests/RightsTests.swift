@@ -127,16 +127,36 @@ import Testing
     }
 
     @Test(arguments: [
-        ("*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n6.2.7\r\n", "redis 6.2.7"),
-        ("-ERR unknown command `HELLO`, with args beginning with: `2`, \r\n", "older than redis 6.0"),
-    ]) func anOldServerIsNamed(_ greeting: String, _ name: String) async throws {
+        (
+            "*4\r\n$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n6.2.7\r\n",
+            "the server is redis 6.2.7; version 7.0 or newer is required"
+        ),
+        (
+            "-ERR unknown command `HELLO`, with args beginning with: `2`, \r\n",
+            "the server is older than redis 6.0; version 7.0 or newer is required"
+        ),
+        (
+            "*4\r\n$7\r\nversion\r\n$5\r\n7.2.4\r\n$4\r\nmode\r\n$8\r\nsentinel\r\n",
+            "the server is a Sentinel; the address of Redis or Valkey itself is required"
+        ),
+    ]) func aServerThatNodesCannotUseIsNamed(_ greeting: String, _ description: String) async throws {
         let server = try await RedisServer()
         defer { server.stop() }
         let faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: .garbage(Array(greeting.utf8))))
         let proxy = try FaultProxy(to: server.port, faults: faults)
         defer { proxy.stop() }
         let error = #expect(throws: RedisError.self) { try session("redis://127.0.0.1:\(proxy.port)") }
-        #expect(error?.description == "the server is \(name); version 7.0 or newer is required")
+        #expect(error?.description == description)
+    }
+
+    @Test func aServerThatRefusesWritesDoesNotPassTheCheck() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let configuration = try ClusterConfiguration(address: server.address, name: "test", node: "one")
+        #expect(try Cluster.check(configuration).contains(/\ [0-9]+\./))
+        try server.run("REPLICAOF", "127.0.0.1", "1")
+        let error = #expect(throws: RedisError.self) { try Cluster.check(configuration) }
+        #expect(error?.description.contains("READONLY") == true)
     }
 
     @Test func aServerWithTooManyClientsIsQuoted() async throws {

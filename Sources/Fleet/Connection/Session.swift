@@ -19,6 +19,8 @@ final class Session {
 
     /// The name and version of the server, such as `redis 7.0.15`.
     private(set) var server = ""
+    /// Why the server refuses what nodes send, for reasons other than a missing right.
+    private(set) var refusal: RedisRefusal?
 
     /// Connects, logs in, checks the server's version, selects the database, subscribes and checks rights. Blocks.
     init(
@@ -31,10 +33,12 @@ final class Session {
         let end = time.now + limit
         try greet(address, channel, until: end, time)
         if let rights {
-            let missing = rights.missing(in: try exchange(rights.commands, until: end, time))
+            let replies = try exchange(rights.commands, until: end, time)
+            let missing = rights.missing(in: replies)
             guard missing.isEmpty else {
                 throw .unavailable("the user lacks rights in the server: \(missing.joined(separator: " "))")
             }
+            for case .error(let error) in replies where error.concernsServer { refusal = error }
         }
     }
 
@@ -171,6 +175,9 @@ final class Session {
     /// Returns the server's name, `redis` or `valkey`, and its version from the reply to `HELLO`. Throws if it is too old.
     private static func server(_ reply: RedisValue) throws(RedisError) -> String {
         let fields = try reply.fields()
+        guard try fields["mode"]?.text() != "sentinel" else {
+            throw .unavailable("the server is a Sentinel; the address of Redis or Valkey itself is required")
+        }
         guard let version = try fields["version"]?.text().prefix(32) else { throw .nonsense("a greeting without a version") }
         let server = "\(try fields["server"]?.text().prefix(32) ?? "redis") \(version)"
         guard let major = version.split(separator: ".").first.flatMap({ Int($0) }), major >= leastMajor else {

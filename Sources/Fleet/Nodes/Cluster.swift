@@ -118,13 +118,16 @@ package final class Cluster: Sendable {
         return (nodes, nodes.map(\.position).max() ?? .zero)
     }
 
-    /// Connects to the server as nodes do, and checks its version and the user's rights. Blocks for a few seconds at most.
+    /// Connects to the server as nodes do, and checks its version, the user's rights, and whether it takes writes. Blocks for a
+    /// few seconds at most.
     ///
     /// - Returns: The name and version of the server.
     package static func check(_ configuration: ClusterConfiguration) throws(RedisError) -> String {
         let (keys, time) = (configuration.keys, TimeSource.system)
         _ = try Session(configuration.address, channel: keys.channel, within: .seconds(3), time)
-        return try Session(configuration.address, channel: nil, rights: keys.rights, within: .seconds(3), time).server
+        let session = try Session(configuration.address, channel: nil, rights: keys.rights, within: .seconds(3), time)
+        if let refusal = session.refusal { throw .refused(refusal) }
+        return session.server
     }
 
     /// Whether the node shares its work now.
