@@ -110,7 +110,9 @@ struct ProductionLog: Sendable {
             logger.info("produced a rendition that its origin forbids to store", metadata: metadata)
         case .unstored(_, let reason):
             metadata["reason"] = "\(reason)"
-            logger.warning("produced a rendition that could not be stored", metadata: metadata)
+            // Whoever purges knows it.
+            let level: Logger.Level = reason == .purged ? .info : .warning
+            logger.log(level: level, "produced a rendition that could not be stored", metadata: metadata)
         case .stored, .existing:
             logger.info("produced a rendition", metadata: metadata)
         }

@@ -1,5 +1,6 @@
 import Fetch
 import HTTP
+import Logging
 import SystemIO
 import TestSupport
 import Testing
@@ -236,6 +237,25 @@ import Testing
             for query in ["?from=-1", "?from=x", "?x=1"] {
                 #expect(try await web.request("GET", "/prewarm/\(id)\(query)", headers: Self.token).status == 400, "\(query)")
             }
+        }
+    }
+
+    /// Lines at warning or above are about faults of the server.
+    @Test func aPurgeDuringAMissIsNoFault() async throws {
+        let gate = try LoopbackGate()
+        defer { gate.open() }
+        let head = Array("HTTP/1.1 200 OK\r\nContent-Length: \(Self.gif.count)\r\nConnection: close\r\n\r\n".utf8)
+        let slow: LoopbackOrigin.Handler = { _ in LoopbackAnswer(steps: [.wait(until: gate), .send(head + Self.gif)]) }
+        try await WebFixture.run(["/a.gif": slow], configure) { web async throws in
+            let target = web.target("mp4", "/a.gif")
+            async let response = web.request("GET", target)
+            try await waitUntil("the fetch") { web.origin.count("/a.gif") == 1 }
+            #expect(try await web.request("PURGE", target, headers: Self.token).status == 200)
+            gate.open()
+            let answer = try await response
+            #expect(answer["cache-status"] == "gifreel; fwd=miss; detail=purged")
+            let line = try #require(web.log.all.first { $0.metadata["reason"] != nil })
+            #expect(line.level == .info)
         }
     }
 
