@@ -197,6 +197,23 @@ extension OperationsTests {
             #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
         }
 
+        /// As in `--config <(sops decrypt gifreel.yaml)`.
+        @Test func aPipeIsNotReadAgain() throws {
+            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            let pipe = directory.path + "/settings.yaml"
+            try #require(mkfifo(pipe, 0o600) == 0)
+            Thread.detachNewThread {
+                // Waits for the server to open it.
+                let (number, text) = (open(pipe, O_WRONLY | O_CLOEXEC), "admin:\n  token: secret\n")
+                _ = write(number, text, text.utf8.count)
+                close(number)
+            }
+            let server = try GifreelProcess([], configuration: pipe, directory: directory)
+            try reload(server, until: "settings not read again")
+            #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
+            #expect(server.terminate() == 0)
+        }
+
         @Test func requestsInProgressKeepTheOldSettings() throws {
             let gate = try LoopbackGate()
             let gif = GIFBuilder.animation(frames: 3)

@@ -94,6 +94,12 @@ package enum Files {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
+    /// Whether the path names a pipe; symbolic links are followed.
+    package static func isPipe(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
+    }
+
     /// Whether the path names anything; symbolic links are followed.
     package static func exists(_ path: String) -> Bool {
         var status = stat()

@@ -139,6 +139,10 @@ struct ServeCommand: ParsableCommand {
     /// Reads the settings again and applies those that can change. If they are wrong, nothing changes.
     private func reload(_ running: Running) -> Running {
         do {
+            // Nothing is left in it, and without a file all settings are the defaults.
+            if let file = settings.file, Files.isPipe(file) {
+                throw SettingsError("The configuration file \(file) is a pipe, which cannot be read again.")
+            }
             let read = try settings.read()
             let plan = ReloadPlan(from: running.settings, to: read.settings)
             // A setting that keeps its old value may not fit the new value of another one.
