@@ -22,7 +22,7 @@ extension Setting {
     private static let server = [
         Setting(
             "server.host", \.http.host, .restart,
-            "Address or host name to listen on. 0.0.0.0 or :: listens on all addresses; empty listens on unix_path only."),
+            "Address or host name to listen on. 0.0.0.0 listens on IPv4, :: on IPv4 and IPv6; empty listens on unix_path only."),
         Setting(
             "server.port", \.http.port, in: 0...65535, .restart,
             "TCP port to listen on. 0 selects a free port, which the log and port_file report."),
