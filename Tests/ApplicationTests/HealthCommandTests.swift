@@ -17,6 +17,7 @@ import Testing
         let proxy = ["http_proxy": "http://127.0.0.1:9", "all_proxy": "http://127.0.0.1:9"]
         for arguments in [
             settings("server.port=\(server.port)"), settings("server.port=\(server.port)", "server.host=0.0.0.0"),
+            settings("server.port=\(server.port)", "server.host=::"),
             settings("server.port=0", "server.port_file=\(portFile)"), ["--server", "http://127.0.0.1:\(server.port)"],
         ] {
             for flag in [[], ["--live"]] {

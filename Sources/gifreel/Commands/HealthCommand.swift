@@ -70,8 +70,8 @@ private struct HealthAddress: CustomStringConvertible {
     /// The address of a connection to a server that listens on `host`: a wildcard is reached through loopback.
     private static func host(_ host: String) -> String {
         switch host {
-        case "", "0.0.0.0", "*": "127.0.0.1"
-        case "::", "[::]": "[::1]"
+        // A container without IPv6 has no ::1, and :: includes IPv4.
+        case "", "0.0.0.0", "*", "::", "[::]": "127.0.0.1"
         default: host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
         }
     }
