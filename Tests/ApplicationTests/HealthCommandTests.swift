@@ -29,6 +29,17 @@ import Testing
         #expect(byVariable.code == 0, "\(byVariable)")
     }
 
+    /// A reload refuses the file, and the server keeps its settings.
+    @Test func aServerWhoseFileHasBecomeInvalidStaysHealthy() throws {
+        let (server, scratch) = (try GifreelProcess(), try ScratchDirectory())
+        let file = scratch.path + "/settings.yaml"
+        try "limits:\n  framez: 3\n".write(toFile: file, atomically: true, encoding: .utf8)
+        let outcome = try health(["--config", file] + settings("server.port=\(server.port)"))
+        #expect(outcome.code == 0 && outcome.log.contains("limits.framez"), "\(outcome)")
+        let missing = try health(["--config", file] + settings("server.port=9"))
+        #expect(missing.code == 1 && missing.log.contains("limits.framez"), "\(missing)")
+    }
+
     @Test func aServerIsFoundByItsSocket() throws {
         let scratch = try ScratchDirectory()
         let path = scratch.path + "/socket"

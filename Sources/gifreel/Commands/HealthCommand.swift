@@ -36,13 +36,26 @@ struct HealthCommand: ParsableCommand {
     /// Exits with 1 unless the server answers 200 in time.
     func run() throws {
         let target = live ? "/healthz" : "/readyz"
-        let address = try server.map(HealthAddress.init(url:)) ?? HealthAddress(try settings.read().settings)
+        let address = try server.map(HealthAddress.init(url:)) ?? HealthAddress(try readSettings())
         let client = ServerClient(
             server: address.url, token: nil, timeout: timeout, unixPath: address.unixPath, usesProxies: false)
         let answer = try translating(try client.send("GET", target)) { (error: HTTPError) in
             SettingsError("\(address): \(error)")
         }
         if answer.status != 200 { throw SettingsError("\(address)\(target) answers \(answer.status).") }
+    }
+
+    /// The settings, without the file if it is invalid: a server that has read it earlier keeps its settings.
+    private func readSettings() throws(SettingsError) -> Settings {
+        do throws(SettingsError) {
+            return try settings.read().settings
+        } catch {
+            guard settings.file != nil else { throw error }
+            StandardError.writeLine("gifreel: \(error)")
+            var others = settings
+            others.file = nil
+            return try others.read().settings
+        }
     }
 }
 
