@@ -45,7 +45,7 @@ RUN apt-get update \
         libx264-164 zlib1g libgif7 libcurl4 libhiredis0.14 libssl3 libsqlite3-0 ca-certificates \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /var/lib/gifreel --create-home gifreel \
-    && install -d -o gifreel -g gifreel /var/cache/gifreel
+    && install -d -o gifreel -g root -m 775 /var/cache/gifreel
 
 # The bill of materials of the image.
 FROM build AS documents
@@ -64,7 +64,7 @@ COPY --from=build /out/licences /usr/share/doc/gifreel/licences
 COPY --from=documents /out/documents /usr/share/doc/gifreel
 COPY LICENSE docs/NOTICES.md docs/vex.cdx.json /usr/share/doc/gifreel/
 COPY config/gifreel.yaml /etc/gifreel/gifreel.yaml
-# A number, because runAsNonRoot of Kubernetes refuses an image whose user has only a name.
+# A number, because runAsNonRoot of Kubernetes refuses an image whose user has only a name. OpenShift chooses another one, in root's group.
 USER 10001
 ENV GIFREEL_SERVER_HOST=0.0.0.0 GIFREEL_CACHE_DIR=/var/cache/gifreel
 VOLUME /var/cache/gifreel

@@ -76,6 +76,12 @@ import Yams
         #expect(image.contains("--uid \(user) "))
     }
 
+    /// OpenShift runs a container as any user of root's group.
+    @Test func theImageLetsTheGroupOfRootWriteTheCache() throws {
+        let image = try Document("Dockerfile").text
+        #expect(image.contains("install -d -o gifreel -g root -m 775 /var/cache/gifreel\n"))
+    }
+
     /// One worker more than `transcode.workers` may run, and WebM takes one and a half times `limits.memory`.
     @Test func theContainerHasTheMemoryOfAllWorkers() throws {
         let set = try #require(try resources()["StatefulSet"]?.first)
