@@ -19,7 +19,7 @@ struct EncoderBudgetTests {
     }
 
     @Test func lookaheadIsLongerTheSmallerTheCanvasIs() {
-        for (pixels, film, drawing) in [(100_000, 25, 60), (400_000, 16, 60), (1_300_000, 10, 29), (8_300_000, 5, 8)] {
+        for (pixels, film, drawing) in [(100_000, 25, 60), (400_000, 16, 60), (1_300_000, 10, 29), (8_300_000, 5, 5)] {
             #expect(EncoderBudget(pixels: pixels, isDrawing: false).lookahead == film)
             #expect(EncoderBudget(pixels: pixels, isDrawing: true).lookahead == drawing)
         }
