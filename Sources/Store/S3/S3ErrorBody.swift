@@ -37,6 +37,8 @@ extension StoreError {
         case 400 where ["ExpiredToken", "InvalidToken", "TokenRefreshRequired"].contains(body.code): self = .denied(code: code)
         case 401, 403: self = .denied(code: code)
         case 404 where body.code == "NoSuchBucket": self = .noBucket
+        // A proxy that has no route to the store at the moment. The store would name a code.
+        case 404 where body.code.isEmpty: self = .serverFailed(status: 404, code: code)
         // A proxy without a server behind it answers 503, too.
         case 503 where body.code != "SlowDown" && response.fields["retry-after"] == nil:
             self = .serverFailed(status: 503, code: code)

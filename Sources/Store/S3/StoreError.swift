@@ -24,8 +24,8 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case noBucket
     /// Another status that reports a failure of the request (4xx).
     case rejected(status: Int, code: String)
-    /// Another status that reports a failure of the server (5xx), or a request that it gave up (408, or the code RequestTimeout
-    /// or OperationAborted).
+    /// Another status that reports a failure of the server (5xx), a request that it gave up (408, or the code RequestTimeout or
+    /// OperationAborted), or 404 without a code, for a request that needs no object.
     case serverFailed(status: Int, code: String)
     /// The response violates HTTP or S3.
     case invalidResponse(cause: String)

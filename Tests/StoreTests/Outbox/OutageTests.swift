@@ -23,6 +23,26 @@ import Testing
         #expect(store.statistics.droppedWrites == 0)
     }
 
+    /// A proxy that has no route to the store for a while answers itself.
+    @Test func theAnswerOfAProxyWithoutARouteLosesNoWrite() async throws {
+        let fixture = try StoreFixture()
+        defer { fixture.stop() }
+        let store = try fixture.store()
+        let (stored, removed) = (try TestRendition(1), try TestRendition(2))
+        try await store.store(removed)
+        #expect(await store.drain(within: .seconds(60)))
+        let answer = "HTTP/1.1 404 Not Found\r\nContent-Length: 10\r\n\r\nnot found\n"
+        fixture.proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: .garbage(Array(answer.utf8))))
+        try await store.store(stored)
+        try store.remove(removed)
+        try await waitUntil("the suspension") { () async in !fixture.reported.isEmpty }
+        fixture.proxy.faults = .none
+        #expect(await store.drain(within: .seconds(60)))
+        #expect(try await store.has(stored))
+        #expect(try await !store.has(removed))
+        #expect(store.statistics.droppedWrites == 0)
+    }
+
     @Test func aServerThatIsKilledAndStartedAgainHasAllOfThem() async throws {
         // moto keeps buckets in memory, and rclone keeps metadata there.
         if [.moto, .rclone].contains(S3Server.Kind.chosen) { return }
