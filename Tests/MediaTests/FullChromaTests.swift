@@ -132,6 +132,16 @@ import Testing
         #expect(zip(color, [255, 0, 0]).allSatisfy { abs($0 - $1) < 40 }, "\(color)")
     }
 
+    /// Encoders would need more memory than a job has.
+    @Test func theLargestPicturesHaveNone() throws {
+        let lines = Self.lines(width: 400, height: 300)
+        var options = TranscodeOptions(tune: .screen)
+        for (zoom, chroma) in [(4, ChromaFormat.full), (5, .half)] {
+            options.zoom = zoom
+            #expect(try PictureContent(of: lines, options).chroma == chroma, "\(zoom)")
+        }
+    }
+
     @Test func h264HasNone() throws {
         #expect(try made(Self.lines(), .mp4, .h264).format == "yuv420p")
     }

@@ -134,12 +134,14 @@ struct ContentProbe: ~Copyable {
             }
         let isSmall = previous.width * previous.height <= Self.smallPicture
         let isUndithered = !isDrawing && ditheredFilms > 0 && 2 * ditheredFilms >= pictures
+        let shown = PictureGeometry(width: previous.width, height: previous.height, options: options)
+        let mayBeFull = options.chroma == .automatic && shown.width * shown.height <= Self.mostPixelsOfFullChroma
         return PictureContent(
             isDrawing: isDrawing, losesDither: undithers, isUndithered: isUndithered,
             detail: isUndithered ? FilmDetail.energy(of: previous) : 0,
             isPixelArt: options.tune == .pixel || (options.tune == .automatic && isDrawing && hasFewColors),
             farShare: motion.share, changedShare: changedShare, frames: frames, isSmall: isSmall,
-            chroma: options.chroma == .automatic && chroma.isVisible && (isDrawing || isSmall || hasFlatColors) ? .full : .half)
+            chroma: mayBeFull && chroma.isVisible && (isDrawing || isSmall || hasFlatColors) ? .full : .half)
     }
 
     /// Whether few colours make up most of the last picture, as in text over a picture or a drawing with gradients, and the
@@ -165,6 +167,10 @@ struct ContentProbe: ~Copyable {
 
     /// The maximum number of pixels in pictures whose loss of colour shows whatever the content: emoji and stickers.
     private static let smallPicture = 128 * 128
+
+    /// The largest picture with full chroma. In larger ones, encoders need more memory for it than a job has: libaom beside
+    /// alpha from 2.5 million pixels on, without alpha from 3.7 million, and libvpx at 3840 × 2160.
+    private static let mostPixelsOfFullChroma = 2_100_000
 
     /// A change of fewer than one block in this number is small.
     private static let smallChange = 10
