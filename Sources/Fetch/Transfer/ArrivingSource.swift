@@ -52,8 +52,12 @@ package final class ArrivingSource: Sendable {
 
     private let state = Mutex(State())
     private let waiters = Waiters()
+    /// Whether the fetch accepts an image that browsers show, too, although it is no animation.
+    package let acceptsImages: Bool
 
-    package init() {}
+    package init(acceptsImages: Bool = false) {
+        self.acceptsImages = acceptsImages
+    }
 
     // MARK: The fetch
 

@@ -13,6 +13,8 @@ final class CodedBody: Sendable {
     struct Limits: Sendable {
         /// The largest source, in bytes.
         let bytes: Int
+        /// See ``ArrivingSource/acceptsImages``.
+        let acceptsImages: Bool
         /// The time by which the fetch must be complete.
         let deadline: ContinuousClock.Instant
         let timeout: Duration
@@ -20,8 +22,12 @@ final class CodedBody: Sendable {
         let processorTime: Int
 
         /// - Parameter processorTime: Nil for several times the CPU time that an old machine needs.
-        init(bytes: Int, deadline: ContinuousClock.Instant, timeout: Duration, processorTime: Int? = nil) {
+        init(
+            bytes: Int, acceptsImages: Bool = false, deadline: ContinuousClock.Instant, timeout: Duration,
+            processorTime: Int? = nil
+        ) {
             self.bytes = bytes
+            self.acceptsImages = acceptsImages
             self.deadline = deadline
             self.timeout = timeout
             self.processorTime = processorTime ?? 1_000_000_000 + bytes * 20
@@ -68,7 +74,7 @@ final class CodedBody: Sendable {
         _ receive: @escaping @Sendable (BodySink.Arrived) -> Void
     ) {
         guard let decoder = ContentDecoder(codings, limit: limits.bytes) else { return nil }
-        work = Mutex(Work(decoder: decoder, sink: BodySink(limit: limits.bytes)))
+        work = Mutex(Work(decoder: decoder, sink: BodySink(limit: limits.bytes, acceptsImages: limits.acceptsImages)))
         self.limits = limits
         self.threads = threads
         self.receive = receive

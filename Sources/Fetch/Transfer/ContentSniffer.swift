@@ -142,6 +142,9 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
     case empty = "empty"
     case unknown = "unknown"
 
+    /// Whether browsers show the content in an image element, whatever type is declared, and never run it.
+    package var isShownAsImage: Bool { [.jpeg, .png, .webp, .avif].contains(self) }
+
     /// Returns a sentence about content that is not a source.
     ///
     /// - Parameter subject: The beginning of the sentence, such as “The file”.

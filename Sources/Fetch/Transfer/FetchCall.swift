@@ -77,7 +77,7 @@ final class FetchCall: HTTPCall {
         settings = context.settings
         judge = AddressJudge(url, settings, context)
         (head, coded, bodyBytes, failure) = (nil, nil, 0, nil)
-        sink = BodySink(limit: settings.configuration.maxBytes)
+        sink = BodySink(limit: settings.configuration.maxBytes, acceptsImages: order.arriving.acceptsImages)
         // The settings may have changed since the call was queued.
         if let refusal = settings.rules.refusal(of: target, redirectedFrom: order.source) {
             result = .failure(.notAllowed(refusal))
@@ -138,7 +138,8 @@ final class FetchCall: HTTPCall {
     private func codedBody(_ head: ResponseHead) -> CodedBody? {
         let configuration = settings.configuration
         let limits = CodedBody.Limits(
-            bytes: configuration.maxBytes, deadline: (started ?? .now) + configuration.timeout, timeout: configuration.timeout)
+            bytes: configuration.maxBytes, acceptsImages: order.arriving.acceptsImages,
+            deadline: (started ?? .now) + configuration.timeout, timeout: configuration.timeout)
         return CodedBody(head.contentCodings, limits, on: context.decodingThreads) {
             [arriving = order.arriving, cacheDirectives] in
             Self.show($0, to: arriving, length: nil, cacheDirectives)

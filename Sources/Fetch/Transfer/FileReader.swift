@@ -63,7 +63,7 @@ struct FileReader: Sendable {
     private func copy(
         _ file: SharedDescriptor, _ size: Int, _ arriving: ArrivingSource, _ onRead: (Int) -> Void
     ) throws(FetchError) -> FetchedBody {
-        var sink = BodySink(limit: limit)
+        var sink = BodySink(limit: limit, acceptsImages: arriving.acceptsImages)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.readSize, alignment: 16)
         defer { buffer.deallocate() }
         var offset = 0

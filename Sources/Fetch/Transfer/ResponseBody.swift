@@ -13,6 +13,7 @@ struct FetchedBody {
 /// The memory file is created once the first bytes are recognized, so that responses of other kinds need none.
 struct BodySink: ~Copyable {
     private let limit: Int
+    private let acceptsImages: Bool
     private var start: [UInt8] = []
     private var hash = SHA256()
     private var file: MemoryFile?
@@ -29,9 +30,12 @@ struct BodySink: ~Copyable {
         let isFirst: Bool
     }
 
-    /// - Parameter limit: The largest body, in bytes.
-    init(limit: Int) {
+    /// - Parameters:
+    ///   - limit: The largest body, in bytes.
+    ///   - acceptsImages: See ``ArrivingSource/acceptsImages``.
+    init(limit: Int, acceptsImages: Bool) {
         self.limit = limit
+        self.acceptsImages = acceptsImages
     }
 
     /// Appends a part of the body. Must not be called after an error.
@@ -48,9 +52,9 @@ struct BodySink: ~Copyable {
         case .undecided:
             // `start` contains all bytes so far, because more bytes would have sufficed for a decision.
             return nil
-        case .notAnAnimation(let kind):
+        case .notAnAnimation(let kind) where !acceptsImages || !kind.isShownAsImage:
             throw .notAnAnimation(looksLike: kind)
-        case .source:
+        case .notAnAnimation, .source:
             let opened: SharedDescriptor
             do throws(SystemError) {
                 let file = try MemoryFile(name: "gifreel-source")

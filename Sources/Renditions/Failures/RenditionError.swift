@@ -168,6 +168,15 @@ extension RenditionError {
         }
     }
 
+    /// Whether the source is no animation, but an image that browsers show.
+    package var isOfImage: Bool {
+        switch self {
+        case .fetchFailed(.notAnAnimation(let kind)): kind.isShownAsImage
+        case .remembered(let error, _): error.isOfImage
+        default: false
+        }
+    }
+
     /// Whether the source may be usable although no rendition can be produced: the converter failed, and not the client or the
     /// origin.
     var concernsRendition: Bool {

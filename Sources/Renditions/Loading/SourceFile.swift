@@ -92,10 +92,20 @@ package enum OriginalFile {
 
     /// The format according to the first bytes; GIF if they match none.
     package static func format(_ file: SharedDescriptor) -> SourceFormat {
-        let format = withUnsafeTemporaryAllocation(byteCount: headLength, alignment: 8) { head in
-            let count = (try? file.read(into: head, at: 0)) ?? 0
-            return SourceFormat(of: UnsafeRawBufferPointer(rebasing: head[..<count]))
+        withHead(of: file) { SourceFormat(of: $0) ?? .gif }
+    }
+
+    /// The media type according to the first bytes. A file that is no animation may be a JPEG.
+    package static func mediaType(_ file: SharedDescriptor) -> String {
+        withHead(of: file) { head in
+            head.starts(with: [0xff, 0xd8, 0xff]) ? "image/jpeg" : (SourceFormat(of: head) ?? .gif).mediaType
         }
-        return format ?? .gif
+    }
+
+    private static func withHead<Result>(of file: SharedDescriptor, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        withUnsafeTemporaryAllocation(byteCount: headLength, alignment: 8) { head in
+            let count = (try? file.read(into: head, at: 0)) ?? 0
+            return body(UnsafeRawBufferPointer(rebasing: head[..<count]))
+        }
     }
 }

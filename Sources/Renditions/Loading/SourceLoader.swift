@@ -168,10 +168,14 @@ package struct SourceLoader: Sendable {
 
     /// Fetches a source for one caller: other requests see neither the source nor a failure.
     ///
-    /// - Parameter slot: Reserves the memory.
-    func loadApart(_ url: SourceURL, _ slot: AdmissionSlot) async throws(RenditionError) -> LoadedSource {
+    /// - Parameters:
+    ///   - slot: Reserves the memory.
+    ///   - acceptsImages: See ``ArrivingSource/acceptsImages``.
+    func loadApart(
+        _ url: SourceURL, _ slot: AdmissionSlot, acceptsImages: Bool = false
+    ) async throws(RenditionError) -> LoadedSource {
         let epoch = cache.epoch
-        let arriving = ArrivingSource()
+        let arriving = ArrivingSource(acceptsImages: acceptsImages)
         arriving.setGate { slot.beginFetch() }
         defer { arriving.setGate(nil) }
         let outcome = try await translating(

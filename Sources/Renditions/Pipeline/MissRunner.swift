@@ -89,6 +89,20 @@ struct MissRunner: Sendable {
         return result
     }
 
+    /// Fetches an image that is no animation, and stores it as it is.
+    ///
+    /// - Parameter request: For the source itself.
+    func runImage(_ request: RenditionRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        let slot = try state.admission.admit(
+            request.source.origin, bytes: maxSourceBytes, urgency: flight.turn.urgency, client: request.client)
+        defer { withExtendedLifetime(slot) {} }
+        let loaded = try await loader.loadApart(request.source, slot, acceptsImages: true)
+        slot.sourceArrived(bytes: loaded.source.count)
+        let job = RenditionJob(request.rendition, of: loaded)
+        try await check(job, flight)
+        return try await producer.produce(job, flight)
+    }
+
     /// Runs the steps of a miss, starting with the fetch.
     private func runLocally(
         _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight

@@ -240,12 +240,12 @@ package struct RenditionPipeline: Sendable {
         let answer = try await findOrFollow(request.with(alternative))
         guard case .rendition(var result) = answer else { return answer }
         // Another attempt may succeed once the failure is forgotten, or the server has capacity.
-        result.isStorable = false
+        if !error.isOfImage { result.isStorable = false }
         return .rendition(result)
     }
 
     /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because
-    /// another attempt may succeed.
+    /// another attempt may succeed, unless the source is an image that is no animation.
     ///
     /// - Returns: Nil if the error concerns the request or the source, or the source cannot be answered either.
     /// - Throws: ``RenditionError`` for a cause in the client or this server, such as a used-up allowance. Another request may
@@ -253,17 +253,30 @@ package struct RenditionPipeline: Sendable {
     package func original(
         insteadOf error: RenditionError, for request: RenditionRequest
     ) async throws(RenditionError) -> RenditionResult? {
-        guard error.concernsRendition else { return nil }
+        guard error.concernsRendition || error.isOfImage else { return nil }
         var original = request.with(Rendition(format: .original))
         // Any other attempt has used the client's allowance already.
         if case .remembered = error {} else if !error.isRefusal { original.allowance = .unlimited }
         do throws(RenditionError) {
+            if error.isOfImage { return try await image(original) }
             var result = try await find(original)
             result.isStorable = false
             return result
         } catch {
             if case .whenServerHasCapacity = error.retry { throw error }
             return nil
+        }
+    }
+
+    /// Returns an image that is no animation. Sites keep some under the names of GIFs, and browsers show them.
+    private func image(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
+        if let stored = await stored(request) { return RenditionResult(stored, .hit) }
+        if request.isOnlyFromStore { throw .notStored }
+        return try await request.allowance.spend { () async throws(RenditionError) in
+            let (result, joined) = try await state.flights.value(
+                for: FlightKey(request, isImage: true), urgency: request.urgency, client: request.client
+            ) { flight async throws(RenditionError) in try await misses.runImage(request, flight) }
+            return RenditionResult(result, joined: joined)
         }
     }
 

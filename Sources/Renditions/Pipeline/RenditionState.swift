@@ -138,8 +138,11 @@ package final class RenditionState: Sendable {
 struct FlightKey: Hashable, Sendable {
     let source: SourceURL
     let rendition: Rendition
+    /// Whether an image that is no animation is the outcome.
+    private let isImage: Bool
 
-    init(_ request: RenditionRequest) {
+    init(_ request: RenditionRequest, isImage: Bool = false) {
+        self.isImage = isImage
         source = request.source
         rendition = request.rendition
     }

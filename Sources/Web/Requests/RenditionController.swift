@@ -78,7 +78,8 @@ struct RenditionController: Sendable {
             do throws(RenditionError) {
                 return try await response(to: miss)
             } catch {
-                return await errorResponse(error, request, target.onError, target.terms)
+                // The page has shown the image so far.
+                return await errorResponse(error, request, error.isOfImage ? .original : target.onError, target.terms)
             }
         }
     }

@@ -278,7 +278,9 @@ struct RenditionResponder: Sendable {
     }
 
     private func resource(_ rendition: CachedRendition, _ sourceFormat: SourceFormat?) -> HTTPResource {
-        let mediaType = sourceFormat?.mediaType ?? Rendition.Format(rawValue: rendition.fileExtension)?.contentType
+        let mediaType =
+            sourceFormat == nil
+            ? Rendition.Format(rawValue: rendition.fileExtension)?.contentType : OriginalFile.mediaType(rendition.descriptor)
         return HTTPResource(
             file: rendition.descriptor, length: Int(rendition.length), contentType: mediaType ?? "application/octet-stream",
             entityTag: Self.entityTag(rendition), lastModified: Int(rendition.created), headers: common,

@@ -78,7 +78,9 @@ import Testing
             #expect(
                 facts.text.contains("\"type\":\"\(format)\"") && facts.text.contains("\"/media/\(name).mp4\""), "\(facts.text)")
         }
-        let still415 = try server.request("GET", "/media/still.png")
+        let unchanged = try server.request("GET", "/media/still.png")
+        #expect(unchanged.status == 200 && unchanged.body == files["/still.png"] && unchanged["content-type"] == "image/png")
+        let still415 = try server.request("GET", "/media/still.png.mp4")
         #expect(still415.status == 415 && still415.text.contains("not_an_animation"))
         #expect(still415.text.contains("This PNG has no animation."))
         // A mount of GIFs: the poster of a.gif, and no source of another format.

@@ -10,11 +10,19 @@ import Testing
     /// The signature and a canvas, and no frame.
     private static let broken = Array(GIFBuilder.animation(frames: 2).prefix(40))
     private static let whole = GIFBuilder.animation(frames: 3)
+    /// The start of a JPEG.
+    private static let photo: [UInt8] = [0xff, 0xd8, 0xff, 0xe0] + Array(repeating: 0, count: 100)
+    private static let still: [UInt8] = {
+        var builder = APNGBuilder(width: 40, height: 30, plays: nil)
+        builder.addPicture(.init(width: 40, height: 30, word: 0xff00_00ff))
+        return builder.finish()
+    }()
 
     private func run(_ body: (WebFixture, LoopbackOrigin) async throws -> Void) async throws {
         let origin = try LoopbackOrigin([
             "/broken.gif": { _ in .ok(Self.broken) }, "/whole.gif": { _ in .ok(Self.whole) },
-            "/page.gif": { _ in .ok(Array("<html>".utf8)) },
+            "/page.gif": { _ in .ok(Array("<html>".utf8)) }, "/photo.gif": { _ in .ok(Self.photo) },
+            "/still.gif": { _ in .ok(Self.still) },
         ])
         defer { origin.stop() }
         let configure: (inout WebFixture.Settings) throws -> Void = { settings in
@@ -24,6 +32,8 @@ import Testing
             settings.policy.mounts["m"] = mount
             mount.negotiates = true
             settings.policy.mounts["n"] = mount
+            mount.onError = .problem
+            settings.policy.mounts["negotiates"] = mount
         }
         try await WebFixture.run([:], configure) { web async throws in try await body(web, origin) }
     }
@@ -43,6 +53,25 @@ import Testing
             }
             // One fetch for the first attempt, and one for the source itself. The failure is remembered.
             #expect(origin.count("/broken.gif") <= 4)
+        }
+    }
+
+    /// Sites keep JPEGs and PNGs under the names of GIFs, and browsers show them.
+    @Test func anImageThatIsNoAnimationIsSentAsItIs() async throws {
+        try await run { web, origin async throws in
+            for (name, image, type) in [("photo", Self.photo, "image/jpeg"), ("still", Self.still, "image/png")] {
+                let url = origin.url("/\(name).gif")
+                for target in ["/negotiates/\(name).gif", "/m/\(name).mp4", "/n/\(name).gif", "/auto/\(url)"] {
+                    let answer = try await web.request("GET", target, headers: ["Accept: image/avif,image/*,*/*;q=0.8"])
+                    #expect(answer.status == 200 && answer.body == image, "\(target): \(answer.text)")
+                    #expect(answer["content-type"] == type && answer["cache-control"] != "no-store", "\(target)")
+                }
+                // One fetch for the first attempt, and one for the image, which is stored.
+                #expect(origin.count("/\(name).gif") == 2)
+                for target in ["/strict/\(name).mp4", "/mp4/\(url)", "/json/\(url)"] {
+                    #expect(try await web.request("GET", target).code == "not_an_animation", "\(target)")
+                }
+            }
         }
     }
 
