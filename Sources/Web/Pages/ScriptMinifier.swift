@@ -22,8 +22,8 @@ enum ScriptMinifier {
         return text
     }
 
-    /// Returns a condensed script with short names for its own constants, variables and functions, except those that are also
-    /// names of properties.
+    /// Returns a condensed script with short names for its own constants, variables, functions and parameters, except those that are
+    /// also names of properties, and with shorter words of the language.
     static func shortened(_ script: String) -> [UInt8] {
         let text = Array(script.utf8)
         let words = words(of: text)
@@ -41,6 +41,9 @@ enum ScriptMinifier {
             if ".^|/\\".utf8.contains(before), !isSpread, !isAlternative { fixed.insert(word) }
             if after == UInt8(ascii: ":"), before != UInt8(ascii: "?") { fixed.insert(word) }
             if "{,".utf8.contains(before), ",}".utf8.contains(after) { fixed.insert(word) }
+            let end = text[range.upperBound...].firstIndex { !isWordByte($0) && $0 != UInt8(ascii: ",") } ?? text.endIndex
+            let isParameter = "(,".utf8.contains(before) && [")=>", "){"].contains { text[end...].starts(with: $0.utf8) }
+            if isParameter, range.count > 2 { declared.insert(word) }
             if let previous, previous.upperBound == range.lowerBound - 1, range.count > 2,
                 ["const", "let", "function"].contains(where: { text[previous].elementsEqual($0.utf8) })
             {
@@ -55,11 +58,17 @@ enum ScriptMinifier {
         let short = (letters.map { [$0] } + letters.flatMap { first in letters.map { [first, $0] } }).filter {
             counts[$0[...]] == nil
         }
-        let names = Dictionary(uniqueKeysWithValues: zip(long, short))
+        var names = Dictionary(uniqueKeysWithValues: zip(long, short))
+        for (word, shorter) in [("const", "let"), ("true", "!0"), ("false", "!1")] {
+            names[Array(word.utf8)[...]] = Array(shorter.utf8)
+        }
         var output: [UInt8] = []
         var position = 0
         for range in words {
-            output += text[position..<range.lowerBound]
+            var gap = text[position..<range.lowerBound]
+            // After the name of a property.
+            if gap.starts(with: ": ".utf8) { gap.remove(at: gap.startIndex + 1) }
+            output += gap
             output += names[text[range]] ?? Array(text[range])
             position = range.upperBound
         }

@@ -144,6 +144,19 @@ import Testing
         #expect(visits[0].allSatisfy { $0.scrolls })
     }
 
+    @Test func namesAndWordsOfAScriptAreMadeShorter() {
+        let script = """
+            // A comment.
+            const first = (value, isLast) => {
+              for (const each of [value, "const value: 1"]) print({ other: each, isSure: true }, isLast ? each : false);
+            };
+            first(value);
+            """
+        let bytes = ScriptMinifier.shortened(ScriptMinifier.condensed([UInt8](script.utf8)))
+        let expected = #"let c=(b,d)=>{for(let a of[b,"const value: 1"])print({other:a,isSure:!0},d?a:!1)};c(b);"#
+        #expect(String(decoding: bytes, as: UTF8.self) == expected)
+    }
+
     @Test func aPausedImageIsCoveredAlsoByChromiumBefore113() {
         let script = String(decoding: SiteFile.script.bytes, as: UTF8.self)
         #expect(script.split(separator: "image-set(").dropLast().allSatisfy { $0.hasSuffix("-webkit-") })
@@ -197,6 +210,16 @@ enum ScriptHost {
         var savesData = false
         /// Whether the wish for less motion ends after the script has run.
         var endsReducedMotion = false
+        /// Whether the page has a second image with the same attributes.
+        var hasTwo = false
+        /// What a script of the page gives the attribute before the server answers; nil if nothing.
+        var next: String?
+        /// Whether the image is a part of an editor.
+        var isEditable = false
+        /// The address of the picture that arrives, of a `<source>` that the script does not change; nil if none arrives.
+        var arriving: String?
+        /// What the page shows where the button is to be: the image, its card, a caption in the card, or a header.
+        var over = "image"
     }
 
     /// What the script has done to a page.
@@ -209,6 +232,17 @@ enum ScriptHost {
         let listeners: Int
         /// Whether the image scrolls into view when the focus moves to its button from another one.
         let scrolls: Bool
+        /// The keys and presses on a button that the page does not receive.
+        let kept: [String]
+        /// The address of the still picture that covers the image.
+        let cover: String?
+        /// The attributes whose changes the script notices.
+        let noticed: [String]
+        /// The measurements of images and changes of attributes until the script has run: "r" and "w".
+        let order: String
+        /// Whether the button is visible in view, and whether it moves with its image.
+        let isButtonVisible: Bool
+        let follows: Bool
     }
 
     /// The address of the server of the script.
@@ -239,19 +273,30 @@ enum ScriptHost {
         const { readFileSync } = require("fs");
         const script = process.argv[1];
         const ignore = () => {};
-        Object.assign(globalThis, { innerHeight: 800, innerWidth: 1280, Image: class {} });
+        let views, noticed, cover, place, change;
+        class Image {
+          set src(link) { cover = link; }
+        }
+        Object.assign(globalThis, { innerHeight: 800, innerWidth: 1280, Image });
         class IntersectionObserver {
+          constructor(act) { views = act; }
           observe() {}
+          unobserve() {}
         }
         class MutationObserver {
-          observe() {}
+          constructor(act) { change = act; }
+          observe(_, { attributeFilter }) { noticed = attributeFilter; }
         }
         class Element {
           attributes = [];
           dataset = {};
           handlers = {};
+          style = {};
+          classes = new Set();
+          classList = { toggle: (name, isOn) => (isOn ? this.classes.add(name) : this.classes.delete(name), isOn) };
           getAttribute(name) { return this.attributes.find((attribute) => attribute.name === name)?.value ?? null; }
           setAttribute(name, value) {
+            Element.order += "w";
             const attribute = this.attributes.find((each) => each.name === name);
             if (attribute) attribute.value = value;
             else this.attributes.push({ name, value });
@@ -259,9 +304,15 @@ enum ScriptHost {
           removeAttribute(name) { this.attributes = this.attributes.filter((attribute) => attribute.name !== name); }
           matches() { return true; }
           closest() { return null; }
-          getBoundingClientRect() { return { top: 9000, bottom: 9100, left: 0, right: 100, width: 100, height: 100 }; }
+          top = 9000;
+          getBoundingClientRect() {
+            Element.order += "r";
+            return { top: this.top, bottom: this.top + 100, left: 0, right: 100, width: 100, height: 100 };
+          }
           addEventListener(name, handler) { this.handlers[name] = handler; }
           append() {}
+          before() {}
+          contains(other) { return other === this; }
           querySelectorAll() { return []; }
           attachShadow() { return (this.tree = new Element()); }
           scrollIntoView() { this.isInView = true; }
@@ -276,41 +327,84 @@ enum ScriptHost {
         class CSSStyleSheet {
           replaceSync() {}
         }
-        function visit({ settings, name, link, attributes, loading, imageName, pixel, runs, savesData, endsReducedMotion }, matches) {
+        function visit(page, matches) {
+          const { settings, name, link, attributes, loading, imageName, pixel, runs, savesData, endsReducedMotion, next } = page;
           const img = new Element();
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
+          img.isContentEditable = page.isEditable;
+          const [card, caption, header] = [new Element(), new Element(), new Element()];
+          card.contains = (other) => [card, caption, img].includes(other);
+          img.offsetParent = card;
+          cover = place = undefined;
           for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
           let asked;
           let listeners = 0;
-          const made = {};
+          const images = [img];
+          if (page.hasTwo) {
+            images.push(Object.assign(new Element(), { localName: "img", loading, isConnected: true, alt: "" }));
+            images[1].setAttribute(name, link);
+          }
+          Element.order = "";
+          const [made, moved] = [{}, {}];
+          const later = [];
+          const delays = next !== undefined;
           const load = (module) => ((asked = module), new Promise(ignore));
           const document = new Document();
           Object.assign(document, {
-            addEventListener: () => (listeners += 1),
+            addEventListener: (name, handler) => ((listeners += 1), (document.handlers[name] = handler)),
+            elementFromPoint: () => ({ image: img, card, caption, header })[page.over], body: new Element(),
             script: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,
-            createElement: (name) => (made[name] = name === "a" ? new Link() : new Element()), querySelectorAll: () => [img],
+            createElement: (name) => (made[name] = name === "a" ? new Link() : new Element()), querySelectorAll: () => images,
           });
           if (imageName) Object.defineProperty(document, imageName, { value: img });
           const names = [
             "document", "navigator", "matchMedia", "IntersectionObserver", "MutationObserver", "Document", "Element", "CSSStyleSheet",
-            "requestAnimationFrame", "addEventListener", "setTimeout", "load",
+            "requestAnimationFrame", "addEventListener", "setTimeout", "setInterval", "load",
           ];
           const query = { matches };
           const media = () => query;
           const values = [
             document, { connection: { saveData: savesData } }, media, IntersectionObserver, MutationObserver, Document, Element, CSSStyleSheet,
-            ignore, ignore,
-            (work, delay) => delay || work(), load,
+            ignore, (name, handler) => (moved[name] = handler), (work, delay) => delay || (delays ? later.push(work) : work()),
+            (work) => (place = work), load,
           ];
           for (let run = 0; run < runs; run += 1) new Function(...names, script.replaceAll("import(", "load("))(...values);
+          const { order } = Element;
+          if (delays) {
+            img.setAttribute(name, next);
+            change([{ type: "attributes", target: img, addedNodes: [] }]);
+            for (const work of later) work();
+          }
           if (endsReducedMotion) {
             query.matches = false;
             query.onchange();
           }
           // Of a focus that moves within a shadow tree, the host and the document receive no event.
-          const { focusin } = made["gifreel-controls"].tree.handlers;
+          const controls = made["gifreel-controls"];
+          const { focusin } = controls.tree.handlers;
           focusin?.({ target: { state: { img, link } } });
-          return { value: img.getAttribute(name), asked, listeners, scrolls: img.isInView === true };
+          const kept = [];
+          for (const [kind, key] of [["click"], ["mousedown"], ["pointerdown"], ["keydown", " "], ["keyup", "Enter"], ["keydown", "Escape"]]) {
+            controls[`on${kind}`]?.({ key, stopPropagation: () => kept.push(key ?? kind) });
+          }
+          cover = undefined;
+          if (page.arriving) {
+            Object.assign(img, { complete: true, naturalWidth: 320, currentSrc: page.arriving });
+            document.handlers.load({ type: "load", target: img, stopImmediatePropagation: ignore });
+          }
+          // The pointer enters an element beside the image, and moves over the image.
+          moved.pointerover?.({ x: 50, y: 8000 });
+          moved.mousemove?.({ x: 50, y: 9050 });
+          views([{ target: img, isIntersecting: true, boundingClientRect: img.getBoundingClientRect() }]);
+          place?.();
+          const isButtonVisible = made.button.classes.has("on");
+          const { translate } = made.button.style;
+          // Something above the image becomes smaller.
+          img.top = 100;
+          place?.();
+          const follows = made.button.style.translate !== translate;
+          const value = img.getAttribute(name);
+          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, isButtonVisible, follows };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));
         console.log(JSON.stringify(pages.map((page) => [visit(page, false), visit(page, true)])));

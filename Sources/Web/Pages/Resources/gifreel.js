@@ -13,14 +13,13 @@
   const resolver = document.createElement("a");
   resolver.href = settings.origin || "/";
   const origin = resolver.href;
-  const formats = (settings.sources || "gif").trim().replace(/\W+/g, "|").replace("apng", "a?png");
-  const isSource = new RegExp(`^https?:[^?#]*\\.(${formats})([?#]|$)`, "i");
+  const isSource = new RegExp(`^https?:[^?]*\\.(${(settings.sources || "gif").match(/\w+/g).join("|").replace("apng", "a?png")})([?]|$)`, "i");
   const [pause, play, pauseAll, playAll, title] = (
     settings.words || "Pause animation|Play animation|Pause all|Play all|Animations"
   ).split("|");
   /** The attributes with addresses; those of lazy loaders begin with data-. */
-  const names = /^(src(set)?|data-(lazy-?)?(src(set)?|original(-set)?|lazy|load|echo|gif))$/;
-  const reduced = matchMedia("(prefers-reduced-motion: reduce)");
+  const names = /^(data-(lazy-?)?)?(src(set)?|original(-set)?|lazy|load|echo|gif)$/;
+  const reduced = matchMedia("(prefers-reduced-motion:reduce)");
   const states = new WeakMap();
   /** The states of the images in the document. */
   const shown = new Set();
@@ -31,11 +30,11 @@
   /** The file that a link shows, if it is one of the formats. `own` has the options of a link to this server. */
   function parse(link) {
     resolver.href = link;
-    let [, source, fragment] = /^([^#]*)(.*)/.exec(resolver.href);
+    let [source, fragment = ""] = resolver.href.split(/(?=#)/);
     let own;
     if (source.startsWith(root)) {
       const rest = source.slice(root.length);
-      const [, format, options, absolute] = /^(\w+)((?:,[^/]*)?)\/(https?:.*)/.exec(rest) || [];
+      const [, format, options, absolute] = /^(\w+)(|,[^/]*)\/(https?:.*)/.exec(rest) || [];
       if (format === "auto") [source, own] = [absolute, options];
       else if (format || rest.startsWith("object/")) return false;
       else if (rest.startsWith(settings.mount + "/")) {
@@ -50,7 +49,7 @@
   /** The link to the same source in a format; "" is the source itself. */
   function convertLink(link, format) {
     const { source, own, fragment } = parse(link);
-    if (!source || (own === undefined ? !format : format === "auto")) return link;
+    if (!source || format === "page" || (own === undefined ? !format : format === "auto")) return link;
     if (!format) return source + fragment;
     // Stills have no speed, start, bg, end, expires, loops, tune, codec, chroma, max_bytes and fps.
     const options = (own ?? settings.options ?? "").split(/[,&]/)
@@ -65,7 +64,6 @@
     /set$/.test(name)
       ? value.replace(/([^\s,]\S*[^\s,])(\s[^,]*|)/g, (_, link, rest) => change(link) + rest)
       : change(value);
-  const convert = (name, value, format) => replaceLinks(name, value, (link) => convertLink(link, format));
 
   // Images
 
@@ -98,11 +96,11 @@
     state.quiet = loaded(img);
     state.kind = kind;
     for (const place of state.places) {
-      const { element, name, original } = place;
-      place.value = kind === "page" ? original : (kind === "webp" && img.dataset.gifreelStill) || convert(name, original, kind);
+      const { node, name, original } = place;
+      place.value = (kind === "webp" && img.dataset.gifreelStill) || replaceLinks(name, original, (link) => convertLink(link, kind));
       // Chromium shows a lazy image that gets another address only when it is whole, unless it has none in between.
-      if (!img.naturalWidth) element.removeAttribute(name);
-      element.setAttribute(name, place.value);
+      if (!img.naturalWidth) node.removeAttribute(name);
+      node.setAttribute(name, place.value);
     }
   }
 
@@ -114,7 +112,7 @@
     show(state, paused || (moves && state.film) ? "webp" : state.plays);
     state.film?.(paused);
     if (moves && shown.has(state) && !state.hidden) {
-      state.button ||= addButton(state);
+      if (!state.button) addButton(state);
       state.button.className = paused ? "play" : "";
       state.button.ariaLabel = (paused ? play : pause) + (img.alt && ": " + img.alt);
       plan();
@@ -125,20 +123,22 @@
   function read(img) {
     if (!img.matches(settings.selector || "img") || img.dataset.gifreel === "off") return;
     const places = [];
-    for (const element of [img, ...(img.closest("picture")?.querySelectorAll("source") || [])]) {
-      for (const { name, value } of [...element.attributes]) {
+    const links = [];
+    for (const node of [img, ...(img.closest("picture")?.querySelectorAll("source") || [])]) {
+      for (const { name, value } of [...node.attributes]) {
         if (!names.test(name)) continue;
         const isLater = name[0] === "d";
-        const changed = convert(name, value, isLater ? "auto" : "webp");
+        const changed = replaceLinks(name, value, (link) => {
+          if (!isLater && parse(link)) links.push(link);
+          return convertLink(link, isLater ? "auto" : "webp");
+        });
         if (changed === value) continue;
-        if (isLater) element.setAttribute(name, changed);
-        else places.push({ element, name, original: value, value });
+        if (isLater) node.setAttribute(name, changed);
+        else places.push({ node, name, original: value, value });
       }
     }
     // Images of one pixel count visits.
     if (!places[0] || ["width", "height"].every((name) => parseFloat(img.getAttribute(name)) < 3)) return;
-    const links = [];
-    for (const { name, value } of places) replaceLinks(name, value, (link) => parse(link) && links.push(link));
     // What the image shows still, if a script has just given it another picture, is none of them.
     const current = links.find((each) => (resolver.href = each) && resolver.href === img.currentSrc);
     if (current && [1, 2].includes(img.naturalWidth)) return;
@@ -148,27 +148,23 @@
 
   function consider(img, isLate) {
     const old = states.get(img);
-    if (old?.places.every(({ element, name, value }) => element.isConnected && element.getAttribute(name) === value)) {
+    if (old?.places.every(({ node, name, value }) => node.isConnected && node.getAttribute(name) === value)) {
       // It may have been moved.
-      if (!shown.has(old)) enter(old);
-      return;
+      return enter(old);
     }
-    if (old) {
-      leave(old);
-      states.delete(img);
-    }
+    if (old) leave(old);
     const state = read(img);
-    if (!state) return;
     states.set(img, state);
+    if (!state) return;
     state.paused = old?.paused;
     const isLazy = img.loading === "lazy";
     // Whether nothing of the file has been requested. Browsers load lazy images within 2500 pixels; Chromium regards others as complete.
     const isFresh = !loaded(img) && (isLate || (isLazy && (img.complete || img.getBoundingClientRect().top > innerHeight + 2500)));
-    if (isFresh && state.home && /\.(gif|apng)([?]|$)/i.test(parse(state.link).source)) state.plays = "auto";
+    if (isFresh && state.home && /\.(gif|apng)\b/i.test(state.link)) state.plays = "auto";
     // An image of `gifreel rewrite` may have failed already.
     if (!isLate && !isLazy && img.complete && !img.naturalWidth) state.plays = state.home;
     enter(state);
-    if (!isLazy || !isFresh) ask(state);
+    if (!isFresh || !isLazy) ask(state);
   }
 
   /** Keeps events from the page that the addresses of this server cause: the page does not know these. */
@@ -177,12 +173,13 @@
     if (!state) return;
     const failed = event.type === "error";
     // An image may have a size only now.
-    state.hidden = !state.img.offsetWidth;
-    if (failed ? state.kind === state.home : !state.quiet) return update(state);
-    event.stopImmediatePropagation();
-    if (failed) {
-      if (state.kind === "webp") state.moves = false;
-      state.plays = state.home;
+    state.hidden = !state.img.getBoundingClientRect().width;
+    if (failed ? state.kind !== state.home : state.quiet) {
+      event.stopImmediatePropagation();
+      if (failed) {
+        if (state.kind === "webp") state.moves = false;
+        state.plays = state.home;
+      }
     }
     update(state);
   }
@@ -207,11 +204,10 @@
   function ask(state) {
     if (state.asked) return;
     state.asked = true;
-    if (waiting.push(state) < 2) setTimeout(send);
-  }
-  function send() {
     // Servers and proxies bound the length of an address, mostly at 8 KB.
-    while (waiting[0]) receive(waiting.splice(0, 7), 0);
+    if (waiting.push(state) < 2) setTimeout(() => {
+      while (waiting[0]) receive(waiting.splice(0, 7), 0);
+    });
   }
   async function receive(part, tries) {
     const restore = () => {
@@ -226,8 +222,7 @@
       const query = part.map(({ link }) => "&url=" + encodeURIComponent(convertLink(link, "auto").replace(root, "/").split("#")[0])).join("");
       // A module, because each policy that allows this script allows it.
       const answers = "signed" in settings ? "" : (await import(`${root}facts.js?try=${tries}${query}`)).default;
-      part.forEach((state, index) => decide(state, answers[index]));
-      const unknown = part.filter((state) => state.unknown && shown.has(state));
+      const unknown = part.filter((state, index) => decide(state, answers[index]) && shown.has(state));
       if (unknown[0] && tries < 6) setTimeout(receive, 1000 << tries, unknown, tries + 1);
     } catch {
       restore();
@@ -236,14 +231,14 @@
   }
   /** Follows an answer of four bits: the image is known, needs a button, has a better file, is better a video. */
   function decide(state, answer) {
-    state.unknown = !(answer & 1);
     // What the server does not know yet is an animation until the server has seen it.
-    state.moves = state.unknown || !!(answer & 10);
+    state.moves = !(answer & 1) || !!(answer & 10);
     if (!loaded(state.img)) {
       if (answer & 4 && state.home) state.plays = "auto";
       if (answer & 8) import(root + "video.js").then((module) => module.play(state, convertLink(state.link, "mp4"), update));
     }
     update(state);
+    return !(answer & 1);
   }
 
   // Buttons, outside of the body, where no rule and no script of the page meets them
@@ -269,13 +264,12 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
 
   function addButton(state) {
     if (!host.isConnected) document.documentElement.append(host);
-    const button = document.createElement("button");
+    const button = (state.button = document.createElement("button"));
     button.state = state;
     // In the order of the images.
     let next = all;
     while (next.previousSibling?.state.img.compareDocumentPosition(state.img) & 2) next = next.previousSibling;
     next.before(button);
-    return button;
   }
   function removeButton(state) {
     state.button?.remove();
@@ -309,7 +303,6 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     }
   }
 
-  const noHover = matchMedia("(hover: none)");
   let pointer = {};
   let frame;
   const plan = () => (frame ||= requestAnimationFrame(place));
@@ -320,22 +313,23 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     const { x, y } = pointer;
     for (const { img, button, inView, paused } of shown) {
       if (!button || !inView) continue;
-      const { left, top, right, bottom, width, height } = img.getBoundingClientRect();
-      const isAt = x >= left && x <= right + 30 && y >= top && y <= bottom;
-      button.classList.toggle("on", isAt || (paused ?? frozen) || noHover.matches);
+      const { width, height, top, bottom, left, right } = img.getBoundingClientRect();
       const beside = width < 64 || height < 64 ? right - 2 : left + 8;
-      button.style.translate = `${Math.max(0, Math.min(beside, innerWidth - 40))}px ${Math.max(top, Math.min(bottom, innerHeight) - 40)}px`;
+      const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
+      button.style.translate = `${Math.max(0, Math.min(beside, innerWidth - 40))}px ${down}px`;
+      const isAt = y >= top && y <= bottom && x >= left && x <= right + 30;
+      button.classList.toggle("on", matchMedia("(hover:none)").matches || isAt || (paused ?? frozen));
     }
   }
 
   // The page
 
   const views = new IntersectionObserver((entries) => {
-    for (const { target, isIntersecting, boundingClientRect } of entries) {
+    for (const { target, isIntersecting } of entries) {
       const state = states.get(target);
       if (!state) continue;
       state.inView = isIntersecting;
-      state.hidden = !boundingClientRect.width;
+      state.hidden = !state.img.getBoundingClientRect().width;
       update(state);
       if (isIntersecting) ask(state);
       else state.button?.classList.remove("on");
@@ -372,7 +366,10 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   toggleAll();
   watch(document);
   reduced.onchange = () => toggleAll();
-  addEventListener("pointerover", (event) => plan((pointer = event)));
+  addEventListener("pointerover", (event) => {
+    pointer = event;
+    plan();
+  });
   addEventListener("scroll", plan, true);
   addEventListener("resize", plan);
   addEventListener("keydown", ({ key, defaultPrevented }) => key === (settings.key ?? "Escape") && !defaultPrevented && shown.size && toggleAll(true));
