@@ -144,6 +144,11 @@ import Testing
         #expect(visits[0].allSatisfy { $0.scrolls })
     }
 
+    @Test func aVisibleButtonFollowsItsImage() throws {
+        let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
+        #expect(visits[0].allSatisfy { $0.follows })
+    }
+
     @Test func namesAndWordsOfAScriptAreMadeShorter() {
         let script = """
             // A comment.

@@ -113,9 +113,8 @@
     state.film?.(paused);
     if (moves && shown.has(state) && !state.hidden) {
       if (!state.button) addButton(state);
-      state.button.className = paused ? "play" : "";
+      state.button.classList.toggle("play", paused);
       state.button.ariaLabel = (paused ? play : pause) + (img.alt && ": " + img.alt);
-      plan();
     } else removeButton(state);
   }
 
@@ -304,12 +303,9 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   }
 
   let pointer = {};
-  let frame;
-  const plan = () => (frame ||= requestAnimationFrame(place));
 
   /** Lays each button on the lower left corner of its image, or beside a small one. */
   function place() {
-    frame = 0;
     const { x, y } = pointer;
     for (const { img, button, inView, paused } of shown) {
       if (!button || !inView) continue;
@@ -334,7 +330,6 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       if (isIntersecting) ask(state);
       else state.button?.classList.remove("on");
     }
-    plan();
   });
 
   function find(tree, isLate) {
@@ -368,9 +363,10 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   reduced.onchange = () => toggleAll();
   addEventListener("pointerover", (event) => {
     pointer = event;
-    plan();
+    place();
   });
-  addEventListener("scroll", plan, true);
-  addEventListener("resize", plan);
+  addEventListener("scroll", place, true);
+  // What else moves an image has no event.
+  setInterval(place, 200);
   addEventListener("keydown", ({ key, defaultPrevented }) => key === (settings.key ?? "Escape") && !defaultPrevented && shown.size && toggleAll(true));
 })();
