@@ -149,6 +149,12 @@ import Testing
         #expect(visits[0].allSatisfy { $0.follows })
     }
 
+    /// Otherwise the browser computes the layout once per image.
+    @Test func allImagesAreMeasuredBeforeOneChanges() throws {
+        let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:], hasTwo: true)])
+        #expect(visits[0][0].order == "rrww")
+    }
+
     @Test func namesAndWordsOfAScriptAreMadeShorter() {
         let script = """
             // A comment.

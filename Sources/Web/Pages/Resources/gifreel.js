@@ -145,7 +145,7 @@
     return { img, places, link, home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page" };
   }
 
-  function consider(img, isLate) {
+  function consider(img, isLate, isFar) {
     const old = states.get(img);
     if (old?.places.every(({ node, name, value }) => node.isConnected && node.getAttribute(name) === value)) {
       // It may have been moved.
@@ -158,7 +158,7 @@
     state.paused = old?.paused;
     const isLazy = img.loading === "lazy";
     // Whether nothing of the file has been requested. Browsers load lazy images within 2500 pixels; Chromium regards others as complete.
-    const isFresh = !loaded(img) && (isLate || (isLazy && (img.complete || img.getBoundingClientRect().top > innerHeight + 2500)));
+    const isFresh = !loaded(img) && (isLate || (isLazy && (img.complete || isFar)));
     if (isFresh && state.home && /\.(gif|apng)\b/i.test(state.link)) state.plays = "auto";
     // An image of `gifreel rewrite` may have failed already.
     if (!isLate && !isLazy && img.complete && !img.naturalWidth) state.plays = state.home;
@@ -333,10 +333,13 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   });
 
   function find(tree, isLate) {
+    const found = [];
     for (const node of [tree, ...(tree.querySelectorAll?.("*") || [])]) {
-      if (node.localName === "img") consider(node, isLate);
+      // All places are read before an address changes, so that the browser computes the layout once.
+      if (node.localName === "img") found.push([node, isLate || node.getBoundingClientRect().top > innerHeight + 2500]);
       else if (node.shadowRoot && node !== host) watch(node.shadowRoot);
     }
+    for (const [img, isFar] of found) consider(img, isLate, isFar);
   }
   const changes = new MutationObserver((records) => {
     for (const { type, target, addedNodes } of records) {
