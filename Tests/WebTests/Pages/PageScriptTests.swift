@@ -144,6 +144,13 @@ import Testing
         #expect(visits[0].allSatisfy { $0.scrolls })
     }
 
+    /// Of `onmouseout="src = src.replace('.gif', '.png')"`. If `/auto` refuses the source, the page shows the source itself.
+    @Test func aSourceWhoseExtensionAScriptReplacesIsKnown() throws {
+        let link = "https://gifs.test/auto/https://site.test/a.png"
+        let page = ScriptHost.Page(settings: [:], link: link)
+        #expect(try ScriptHost.addresses([page]) == [[link, "https://gifs.test/webp/https://site.test/a.png"]])
+    }
+
     @Test func aVisibleButtonFollowsItsImage() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
         #expect(visits[0].allSatisfy { $0.follows })

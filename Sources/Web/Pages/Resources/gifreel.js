@@ -35,9 +35,10 @@
     if (source.startsWith(root)) {
       const rest = source.slice(root.length);
       const [, format, options, absolute] = /^(\w+)(|,[^/]*)\/(https?:.*)/.exec(rest) || [];
-      if (format === "auto") [source, own] = [absolute, options];
-      else if (format || rest.startsWith("object/")) return false;
-      else if (rest.startsWith(settings.mount + "/")) {
+      // A script may have replaced the extension of a source.
+      if (format === "auto") return { source: absolute, own: options, fragment };
+      if (format || rest.startsWith("object/")) return false;
+      if (rest.startsWith(settings.mount + "/")) {
         [source, own] = (origin + rest.slice(settings.mount.length + 1)).split(/\.auto(?:[?]|$)/);
         if (own !== undefined && !isSource.test(source)) source += ".gif";
         own ||= "";
