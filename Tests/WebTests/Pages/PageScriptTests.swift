@@ -162,6 +162,12 @@ import Testing
         #expect(visits[0][0].order == "rrww")
     }
 
+    /// Otherwise two scripts that replace addresses never end.
+    @Test func anAddressThatAScriptChangesBackStaysUntilTheServerAnswers() throws {
+        let page = ScriptHost.Page(settings: ["signed": ""], loading: "eager", next: "b.gif")
+        #expect(try ScriptHost.addresses([page])[0][0] == "b.gif")
+    }
+
     @Test func namesAndWordsOfAScriptAreMadeShorter() {
         let script = """
             // A comment.

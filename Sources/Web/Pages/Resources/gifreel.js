@@ -159,7 +159,8 @@
     state.paused = old?.paused;
     const isLazy = img.loading === "lazy";
     // Whether nothing of the file has been requested. Browsers load lazy images within 2500 pixels; Chromium regards others as complete.
-    const isFresh = !loaded(img) && (isLate || (isLazy && (img.complete || isFar)));
+    // Another script of the page may change each address back: the second time, the server is asked first.
+    const isFresh = !old && !loaded(img) && (isLate || (isLazy && (img.complete || isFar)));
     if (isFresh && state.home && /\.(gif|apng)\b/i.test(state.link)) state.plays = "auto";
     // An image of `gifreel rewrite` may have failed already.
     if (!isLate && !isLazy && img.complete && !img.naturalWidth) state.plays = state.home;
