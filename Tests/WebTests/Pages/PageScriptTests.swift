@@ -168,6 +168,12 @@ import Testing
         #expect(try ScriptHost.addresses([page])[0][0] == "b.gif")
     }
 
+    /// The wish for less motion has changed its address when the answer arrived.
+    @Test func anAnswerForThePictureBeforeChangesNothing() throws {
+        let page = ScriptHost.Page(settings: ["signed": ""], loading: "eager", next: "b.png")
+        #expect(try ScriptHost.addresses([page]) == [["b.png", "b.png"]])
+    }
+
     @Test func namesAndWordsOfAScriptAreMadeShorter() {
         let script = """
             // A comment.

@@ -107,12 +107,12 @@
 
   function update(state) {
     const { img, moves } = state;
-    // The page's file is loading, and nothing is known of it.
-    if (moves === undefined && state.plays === state.home && state.kind === state.home) return;
+    // The image has another state, or the page's file is loading, and nothing is known of it.
+    if (!shown.has(state) || (moves === undefined && state.plays === state.home && state.kind === state.home)) return;
     const paused = moves !== false && (state.paused ?? frozen);
     show(state, paused || (moves && state.film) ? "webp" : state.plays);
     state.film?.(paused);
-    if (moves && shown.has(state) && !state.hidden) {
+    if (moves && !state.hidden) {
       if (!state.button) addButton(state);
       state.button.classList.toggle("play", paused);
       state.button.ariaLabel = (paused ? play : pause) + (img.alt && ": " + img.alt);
