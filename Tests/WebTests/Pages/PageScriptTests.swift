@@ -151,6 +151,11 @@ import Testing
         #expect(try ScriptHost.addresses([page]) == [[link, "https://gifs.test/webp/https://site.test/a.png"]])
     }
 
+    @Test func anImageOfAnEditorStays() throws {
+        let page = ScriptHost.Page(settings: [:], isEditable: true)
+        #expect(try ScriptHost.addresses([page]) == [["a.gif", "a.gif"]])
+    }
+
     @Test func aVisibleButtonFollowsItsImage() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
         #expect(visits[0].allSatisfy { $0.follows })

@@ -121,7 +121,8 @@
 
   /** What the elements of an image name, if it is to be changed. */
   function read(img) {
-    if (!img.matches(settings.selector || "img") || img.dataset.gifreel === "off") return;
+    // An editor would save other addresses.
+    if (!img.matches(settings.selector || "img") || img.dataset.gifreel === "off" || img.isContentEditable) return;
     const places = [];
     const links = [];
     for (const node of [img, ...(img.closest("picture")?.querySelectorAll("source") || [])]) {
