@@ -156,6 +156,12 @@ import Testing
         #expect(try ScriptHost.addresses([page]) == [["a.gif", "a.gif"]])
     }
 
+    @Test func aSourceOfAnotherFormatIsCoveredWithReducedMotion() throws {
+        let still = "https://gifs.test/webp/https://site.test/a.gif"
+        let pages = ["https://site.test/a.webp", still].map { ScriptHost.Page(settings: [:], arriving: $0) }
+        #expect(try ScriptHost.visits(pages).map { $0.map(\.cover) } == [[nil, still], [nil, nil]])
+    }
+
     @Test func aVisibleButtonFollowsItsImage() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
         #expect(visits[0].allSatisfy { $0.follows })

@@ -77,7 +77,8 @@
   /** Shows the page's own addresses ("page"), the sources (""), or those of a format. */
   function show(state, kind) {
     const { img } = state;
-    if (kind === "webp" && loaded(img) && state.kind !== kind) {
+    // A <source> of another format may be shown.
+    if (kind === "webp" && loaded(img) && !(state.kind === kind && img.currentSrc.startsWith(root))) {
       if (state.cover) return;
       // The image keeps its address, so that the animation goes on where it was. Chromium before 113 needs the prefix.
       const cover = (state.cover = new Image());
