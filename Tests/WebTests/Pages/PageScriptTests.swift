@@ -162,6 +162,11 @@ import Testing
         #expect(try ScriptHost.visits(pages).map { $0.map(\.cover) } == [[nil, still], [nil, nil]])
     }
 
+    @Test func thePageDoesNotReceiveWhatAButtonReceives() throws {
+        let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:])])
+        #expect(visits[0][0].kept == ["click", "mousedown", "pointerdown", " ", "Enter"])
+    }
+
     @Test func aVisibleButtonFollowsItsImage() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
         #expect(visits[0].allSatisfy { $0.follows })

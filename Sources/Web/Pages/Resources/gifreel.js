@@ -279,9 +279,12 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     state.button = null;
   }
 
+  // The page does not know the buttons: it would take a click for one outside of its dialog, and a key for one of its own.
+  host.onclick = host.onmousedown = host.onpointerdown = host.onkeydown = host.onkeyup = (event) => {
+    if (event.key !== (settings.key ?? "Escape")) event.stopPropagation();
+  };
   // The host does not receive the event of a focus that moves from one button to the next.
   buttons.addEventListener("click", (event) => {
-    event.stopPropagation();
     const { state } = event.target;
     if (!state) return toggleAll(!frozen);
     state.paused = !(state.paused ?? frozen);
