@@ -167,6 +167,11 @@ import Testing
         #expect(visits[0][0].kept == ["click", "mousedown", "pointerdown", " ", "Enter"])
     }
 
+    @Test func aPointerThatMovesOverAnImageShowsItsButton() throws {
+        let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
+        #expect(visits[0].allSatisfy { $0.isButtonVisible })
+    }
+
     @Test func aVisibleButtonFollowsItsImage() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
         #expect(visits[0].allSatisfy { $0.follows })

@@ -371,7 +371,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   toggleAll();
   watch(document);
   reduced.onchange = () => toggleAll();
-  addEventListener("pointerover", (event) => {
+  addEventListener("mousemove", (event) => {
     pointer = event;
     place();
   });
