@@ -172,6 +172,12 @@ import Testing
         #expect(visits[0].allSatisfy { $0.isButtonVisible })
     }
 
+    @Test(arguments: [("image", true), ("card", true), ("caption", true), ("header", false)])
+    func aButtonIsVisibleWhereNothingOfAnotherPartCoversItsImage(_ over: String, _ isVisible: Bool) throws {
+        let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""], over: over)])
+        #expect(visits[0].allSatisfy { $0.isButtonVisible == isVisible })
+    }
+
     @Test func aVisibleButtonFollowsItsImage() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
         #expect(visits[0].allSatisfy { $0.follows })

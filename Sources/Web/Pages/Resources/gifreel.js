@@ -320,8 +320,12 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       const beside = width < 64 || height < 64 ? right - 2 : left + 8;
       const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
       button.style.translate = `${Math.max(0, Math.min(beside, innerWidth - 40))}px ${down}px`;
+      // Left of the button. A header, a menu or another slide covers an image there; what is in the same card does not.
+      const near = img.offsetParent;
+      const over = document.elementFromPoint(left + 4, down);
+      const isCovered = over && !over.shadowRoot && !over.contains(img) && (document.body === near || !near?.contains(over));
       const isAt = y >= top && y <= bottom && x >= left && x <= right + 30;
-      button.classList.toggle("on", matchMedia("(hover:none)").matches || isAt || (paused ?? frozen));
+      button.classList.toggle("on", !isCovered && (matchMedia("(hover:none)").matches || isAt || (paused ?? frozen)));
     }
   }
 
