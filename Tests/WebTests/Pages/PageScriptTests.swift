@@ -201,6 +201,10 @@ import Testing
         #expect(try ScriptHost.addresses([page]) == [["b.png", "b.png"]])
     }
 
+    @Test func iconsKeepTheirShapesWithForcedColors() {
+        #expect(String(decoding: SiteFile.script.bytes, as: UTF8.self).contains("forced-color-adjust:none"))
+    }
+
     @Test func namesAndWordsOfAScriptAreMadeShorter() {
         let script = """
             // A comment.

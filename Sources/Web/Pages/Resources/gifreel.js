@@ -251,7 +251,7 @@
   const all = document.createElement("button");
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(`:host{all:initial!important;position:fixed!important;inset:0 auto auto 0!important;z-index:999999999!important}
-button{all:initial;position:absolute;inset:0 auto auto 0;width:30px;height:30px;border:1px solid #fff;border-radius:9px;background:#000c;opacity:0;pointer-events:none}
+button{all:initial;position:absolute;inset:0 auto auto 0;width:30px;height:30px;border:1px solid #fff;border-radius:9px;background:#000c;opacity:0;pointer-events:none;forced-color-adjust:none}
 .on,button:focus-visible{opacity:1;pointer-events:auto}
 button:focus-visible{outline:3px solid #fff;box-shadow:0 0 0 6px #06f}
 button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-width:0 4px}
