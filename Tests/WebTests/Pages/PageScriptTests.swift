@@ -201,6 +201,11 @@ import Testing
         #expect(try ScriptHost.addresses([page]) == [["b.png", "b.png"]])
     }
 
+    @Test func aNewDescriptionNamesTheButton() throws {
+        let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:])])
+        #expect(visits[0][0].noticed.contains("alt"))
+    }
+
     @Test func iconsKeepTheirShapesWithForcedColors() {
         #expect(String(decoding: SiteFile.script.bytes, as: UTF8.self).contains("forced-color-adjust:none"))
     }

@@ -151,7 +151,7 @@
   function consider(img, isLate, isFar) {
     const old = states.get(img);
     if (old?.places.every(({ node, name, value }) => node.isConnected && node.getAttribute(name) === value)) {
-      // It may have been moved.
+      // It may have been moved, or described.
       return enter(old);
     }
     if (old) leave(old);
@@ -363,7 +363,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   function watch(tree) {
     tree.addEventListener("load", hide, true);
     tree.addEventListener("error", hide, true);
-    changes.observe(tree, { childList: true, subtree: true, attributeFilter: ["src", "srcset"] });
+    changes.observe(tree, { childList: true, subtree: true, attributeFilter: ["alt", "src", "srcset"] });
     find(tree, tree !== document);
   }
   const { attachShadow } = Element.prototype;
