@@ -79,6 +79,36 @@ package enum LinkText {
         return String(link)
     }
 
+    /// Percent-encodes what no URL contains behind its host (RFC 3986). Foundation does so too, but then also encodes the percent
+    /// signs of what is encoded already: in `a%20é.gif`, the `%20`.
+    package static func encode(_ link: String) -> String {
+        let bytes = Array(link.utf8)
+        let isDelimiter = { (byte: UInt8) in "/?#".utf8.contains(byte) }
+        var start = 0
+        if let first = bytes.firstIndex(where: isDelimiter), first == 0 || bytes[first - 1] == UInt8(ascii: ":"),
+            bytes[first...].starts(with: "//".utf8)
+        {
+            start = bytes[(first + 2)...].firstIndex(where: isDelimiter) ?? bytes.endIndex
+        }
+        let digits = Array("0123456789ABCDEF".utf8)
+        var encoded = Array(bytes[..<start])
+        for index in start..<bytes.count {
+            let byte = bytes[index]
+            let next = bytes[(index + 1)...].prefix(2)
+            let isTriplet = byte == UInt8(ascii: "%") && next.count == 2 && next.allSatisfy(isHexDigit)
+            if isTriplet || byte.isASCIILetter || "0123456789-._~!$&'()*+,;=:@/?#".utf8.contains(byte) {
+                encoded.append(byte)
+            } else {
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    private static func isHexDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte.lowercasedASCII)
+    }
+
     /// Returns the text without surrounding spaces and control characters.
     private static func trimmed(_ text: String.UnicodeScalarView) -> Substring.UnicodeScalarView {
         let rest = text.drop { $0.value <= 0x20 }

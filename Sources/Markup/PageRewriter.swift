@@ -121,7 +121,7 @@ package struct PageRewriter {
             base = nil
             return
         }
-        base = URL(string: link, relativeTo: base)?.absoluteURL ?? base
+        base = URL(string: LinkText.encode(link), relativeTo: base)?.absoluteURL ?? base
     }
 
     // MARK: Elements
@@ -196,7 +196,8 @@ package struct PageRewriter {
             return nil
         }
         let file = String(link.prefix { $0 != "#" })
-        guard let url = URL(string: file, relativeTo: base)?.absoluteURL, let scheme = url.scheme?.lowercased() else {
+        guard let url = URL(string: LinkText.encode(file), relativeTo: base)?.absoluteURL, let scheme = url.scheme?.lowercased()
+        else {
             note(link, "its address is relative; give --base")
             return nil
         }

@@ -103,6 +103,11 @@ import Testing
         ("<img src='images\\b.gif?x=\\'>", "https://site.test/blog/images/b.gif?x=%5C"),
         ("<img src=' \u{1}a\nb\t.gif\r\n'>", "https://site.test/blog/ab.gif"),
         ("<img src='caf&#233;.gif'>", "https://site.test/blog/caf%C3%A9.gif"),
+        ("<img src='caf\u{e9}%20x.gif'>", "https://site.test/blog/caf%C3%A9%20x.gif"),
+        ("<img src='/My%20Pics/a cat [1].gif'>", "https://site.test/My%20Pics/a%20cat%20%5B1%5D.gif"),
+        ("<img src='a.gif?u=%2F&n=\u{e9}'>", "https://site.test/blog/a.gif?u=%2F&amp;n=%C3%A9"),
+        ("<img src='https://x.test/100%.gif?50%2'>", "https://x.test/100%25.gif?50%252"),
+        ("<base href='/a%20\u{e9}/'><img src=a.gif>", "https://site.test/a%20%C3%A9/a.gif"),
         ("<base href='\\img\n\\'><img src=a.gif>", "https://site.test/img/a.gif"),
         // Names that are no references, and those before a letter, a digit or an equals sign, are text.
         ("<img src='a.gif?a=1&b=2&amp;c=3'>", "https://site.test/blog/a.gif?a=1&amp;b=2&amp;c=3"),

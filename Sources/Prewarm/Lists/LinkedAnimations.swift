@@ -24,13 +24,13 @@ enum LinkedAnimations {
                 if hasBaseElement { return }
                 hasBaseElement = true
                 let link = LinkText.normalize(own)
-                base = link.flatMap { URL(string: $0, relativeTo: base)?.absoluteURL ?? base }
+                base = link.flatMap { URL(string: LinkText.encode($0), relativeTo: base)?.absoluteURL ?? base }
                 return
             }
             let links = tag.attributes.filter { names.contains($0.name) }
                 .flatMap { $0.name.hasSuffix("set") ? SourceSet.links($0.value) : [$0.value] }
             for link in links.compactMap(LinkText.normalize) where isAnimation(link) {
-                guard let url = URL(string: link, relativeTo: base)?.absoluteURL,
+                guard let url = URL(string: LinkText.encode(link), relativeTo: base)?.absoluteURL,
                     ["http", "https"].contains(url.scheme?.lowercased()),
                     seen.insert(url.absoluteString).inserted
                 else { continue }
