@@ -38,6 +38,15 @@ extension OperationsTests {
             #expect(outcome.log == "\(name): file_failed: The file cannot be written: Bad file descriptor.\n")
         }
 
+        @Test func aRunWhoseProgressIsNotReadGoesOnToItsEnd() throws {
+            let list = try folder.write("list", "no URL\n")
+            let arguments = ["prewarm", list, "--journal", folder.path("journal"), "--report", folder.path("report")]
+            let settings = ["--set", "cache.dir=\(folder.path("cache"))", "--set", "cache.min_free_bytes=0"]
+            let outcome = try start(arguments + settings, "2>/dev/full").finish()
+            #expect(outcome.code == 1 && outcome.output.contains("1 of 1 URLs in "), "\(outcome)")
+            #expect(try folder.text("report").contains("bad_source_url"))
+        }
+
         @Test func aServerLosesItsLogsOnlyWhenAllDescriptorsAreClosed() throws {
             let portFile = folder.path("port")
             let settings = [

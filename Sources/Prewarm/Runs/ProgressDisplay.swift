@@ -1,4 +1,3 @@
-internal import Foundation
 internal import SystemIO
 
 /// Shows the progress of a run on standard error: on a terminal as one line with a bar that is redrawn, otherwise as a plain
@@ -34,7 +33,7 @@ package final class ProgressDisplay: Sendable {
             run.totals, of: run.entries.count, resumed: run.resumed, elapsed: ContinuousClock.now - began, bar: isTerminal)
         // On a terminal the line replaces the previous one; EL (ECMA-48) erases what remains of the previous line.
         let text = isTerminal ? "\r\(line)\u{1B}[K" + (ends ? "\n" : "") : line + "\n"
-        FileHandle.standardError.write(Data(text.utf8))
+        StandardError.write(text)
     }
 
     /// `█████░░░░░ 250/500  12.3/s  0:20 left  hits 10  new 215  failed 25  saved 12.3 MB`
