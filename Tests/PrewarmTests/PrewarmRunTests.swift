@@ -167,10 +167,15 @@ import Testing
         for _ in 0..<215 { totals.add(PrewarmOutcome(kind: .new, bytes: 1000, sourceBytes: 58_200)) }
         for _ in 0..<25 { totals.add(failure("timeout")) }
         // 50 of the 250 are of an earlier run, so 200 took 20 seconds.
-        let line = ProgressDisplay.line(totals, of: 500, resumed: 50, elapsed: .seconds(20), bar: true)
-        #expect(
-            line == "████████████░░░░░░░░░░░░ 250/500  10.0/s  0:25 left  hits 10  new 215  failed 25  saved 12.3 MB")
-        let first = ProgressDisplay.line(PrewarmTotals(), of: 3, resumed: 0, elapsed: .zero, bar: false)
+        let numbers = "250/500  10.0/s  0:25 left  hits 10  new 215  failed 25  saved 12.3 MB"
+        let lines: [(columns: Int?, line: String)] = [
+            (200, "████████████░░░░░░░░░░░░ " + numbers), (80, "████░░░░ " + numbers), (71, numbers),
+            (20, "250/500  10.0/s  0:"), (nil, numbers),
+        ]
+        for (columns, line) in lines {
+            #expect(ProgressDisplay.line(totals, of: 500, resumed: 50, elapsed: .seconds(20), columns: columns) == line)
+        }
+        let first = ProgressDisplay.line(PrewarmTotals(), of: 3, resumed: 0, elapsed: .zero, columns: nil)
         #expect(first == "0/3  0.0/s  – left  hits 0  new 0  failed 0  saved 0 B")
     }
 

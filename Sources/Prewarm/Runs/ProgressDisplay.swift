@@ -1,3 +1,4 @@
+internal import Glibc
 internal import SystemIO
 
 /// Shows the progress of a run on standard error: on a terminal as one line with a bar that is redrawn, otherwise as a plain
@@ -30,31 +31,36 @@ package final class ProgressDisplay: Sendable {
 
     private func show(ends: Bool) {
         let line = Self.line(
-            run.totals, of: run.entries.count, resumed: run.resumed, elapsed: ContinuousClock.now - began, bar: isTerminal)
+            run.totals, of: run.entries.count, resumed: run.resumed, elapsed: ContinuousClock.now - began,
+            columns: isTerminal ? Self.columns : nil)
         // On a terminal the line replaces the previous one; EL (ECMA-48) erases what remains of the previous line.
         let text = isTerminal ? "\r\(line)\u{1B}[K" + (ends ? "\n" : "") : line + "\n"
         StandardError.write(text)
     }
 
+    /// The width of the terminal; 80 if it does not say.
+    private static var columns: Int {
+        var size = winsize()
+        return ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+    }
+
     /// `█████░░░░░ 250/500  12.3/s  0:20 left  hits 10  new 215  failed 25  saved 12.3 MB`
-    static func line(_ totals: PrewarmTotals, of count: Int, resumed: Int, elapsed: Duration, bar: Bool) -> String {
+    ///
+    /// - Parameter columns: The width of the terminal; nil for a line without a bar. A longer line would not be replaced by the
+    ///   next one.
+    static func line(_ totals: PrewarmTotals, of count: Int, resumed: Int, elapsed: Duration, columns: Int?) -> String {
         let seconds = elapsed / .seconds(1)
         let rate = seconds > 0 ? Double(totals.done - resumed) / seconds : 0
         let left = rate > 0 ? NumberText.clock(Int((Double(count - totals.done) / rate).rounded(.up))) : "–"
-        var parts: [String] = []
-        if bar {
-            let width = 24
-            let filled = totals.done * width / max(1, count)
-            parts.append(
-                String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled)
-                    + " \(totals.done)/\(count)")
-        } else {
-            parts.append("\(totals.done)/\(count)")
-        }
-        parts += [
-            "\(NumberText.oneDecimal(rate))/s", "\(left) left", "hits \(totals.hits)", "new \(totals.new)",
-            "failed \(totals.failed)", "saved \(NumberText.bytes(totals.saved))",
-        ]
-        return parts.joined(separator: "  ")
+        let numbers = [
+            "\(totals.done)/\(count)", "\(NumberText.oneDecimal(rate))/s", "\(left) left", "hits \(totals.hits)",
+            "new \(totals.new)", "failed \(totals.failed)", "saved \(NumberText.bytes(totals.saved))",
+        ].joined(separator: "  ")
+        guard let columns else { return numbers }
+        // The last column stays free: some terminals begin a line behind it.
+        let width = min(24, columns - 2 - numbers.count)
+        guard width >= 4 else { return String(numbers.prefix(columns - 1)) }
+        let filled = totals.done * width / max(1, count)
+        return String(repeating: "█", count: filled) + String(repeating: "░", count: width - filled) + " " + numbers
     }
 }
