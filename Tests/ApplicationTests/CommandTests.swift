@@ -141,6 +141,25 @@ import Testing
         #expect(wrong.code != 0 && wrong.log.contains("is a directory; give --to DIR"))
     }
 
+    /// Such names are of two systems: one of them decomposes characters.
+    @Test func namesThatDifferInBytesAloneDoNotCollide() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let folder = directory.path + "/in"
+        for name in ["\u{e9}", "e\u{301}"] {
+            try FileManager.default.createDirectory(atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
+            _ = try write("in/\(name).gif", GIFBuilder.animation(frames: 1))
+            _ = try write("in/\(name)/\(name).gif", GIFBuilder.animation(frames: 1))
+        }
+        // The second time, the files exist.
+        for _ in 0..<2 {
+            let outcome = try gifreel(["convert", "--to", directory.path + "/out", folder])
+            #expect(outcome.code == 0 && outcome.log.isEmpty, "\(outcome)")
+        }
+        let names = try FileManager.default.subpathsOfDirectory(atPath: directory.path + "/out")
+        let expected = ["\u{e9}", "e\u{301}"].flatMap { [$0, "\($0).mp4", "\($0)/\($0).mp4"] }
+        #expect(Set(names.map { Array($0.utf8) }) == Set(expected.map { Array($0.utf8) }))
+    }
+
     @Test func theInputIsNotOverwritten() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let gif = GIFBuilder.animation(frames: 2)

@@ -51,16 +51,18 @@ struct ConvertPlan {
                 files.append((input, Self.join(directory, Self.renamed(Self.lastPart(input), fileExtension))))
             }
         }
-        var inputsByOutput: [String: String] = [:]
+        // Names of files are bytes: strings are equal if their characters are, however those are composed.
+        var inputsByOutput: [[UInt8]: String] = [:]
         for file in files {
-            if let other = inputsByOutput.updateValue(file.input, forKey: file.output) {
+            if let other = inputsByOutput.updateValue(file.input, forKey: Array(file.output.utf8)) {
                 throw Mistake(
                     description: "\(other) and \(file.input) would both be written to \(file.output); rename one of them or "
                         + "convert them into different directories.")
             }
         }
         self.files = files
-        directories = Set(files.map { Files.directory(of: $0.output) }).union([directory]).sorted()
+        directories = Set(files.map { Array(Files.directory(of: $0.output).utf8) }).union([Array(directory.utf8)])
+            .map { String(decoding: $0, as: UTF8.self) }.sorted()
         try refuseOverwriting()
     }
 
@@ -70,12 +72,12 @@ struct ConvertPlan {
         for file in files where file.input != "-" {
             if let identity = FileIdentity(file.input) { inputs[identity] = file.input }
         }
-        var outputs: [String: String] = [:]
+        var outputs: [[UInt8]: String] = [:]
         for file in files where file.output != "-" {
             guard let identity = FileIdentity(file.output) else { continue }
             // Each name of a hard link gets a file of its own.
             let path = URL(fileURLWithPath: file.output).resolvingSymlinksInPath().path
-            if let other = outputs.updateValue(file.output, forKey: path), files.count > 1 {
+            if let other = outputs.updateValue(file.output, forKey: Array(path.utf8)), files.count > 1 {
                 throw Mistake(description: "\(other) and \(file.output) are one file; remove one of them.")
             }
             guard let input = inputs[identity] else { continue }
