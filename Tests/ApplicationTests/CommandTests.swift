@@ -141,6 +141,18 @@ import Testing
         #expect(wrong.code != 0 && wrong.log.contains("is a directory; give --to DIR"))
     }
 
+    @Test func aLinkToADirectoryStandsForTheGIFsBelowItsTarget() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        try FileManager.default.createDirectory(at: directory.appendingPathComponent("in/b"), withIntermediateDirectories: true)
+        _ = try write("in/b/a.gif", GIFBuilder.animation(frames: 1))
+        try #require(symlink("in", directory.path + "/link") == 0)
+        for (name, link) in [("x", "/link"), ("y", "/link/")] {
+            let outcome = try gifreel(["convert", "--to", "\(directory.path)/\(name)", directory.path + link])
+            #expect(outcome.code == 0 && outcome.log.isEmpty, "\(outcome)")
+            #expect(FileManager.default.fileExists(atPath: "\(directory.path)/\(name)/b/a.mp4"))
+        }
+    }
+
     /// Such names are of two systems: one of them decomposes characters.
     @Test func namesThatDifferInBytesAloneDoNotCollide() throws {
         defer { try? FileManager.default.removeItem(at: directory) }

@@ -88,7 +88,9 @@ struct ConvertPlan {
 
     /// The paths of animations below a directory, relative to it and sorted.
     private static func animations(below directory: String) -> [String] {
-        let all = FileManager.default.enumerator(atPath: directory)?.compactMap { $0 as? String } ?? []
+        // The enumerator does not follow a link that it begins with.
+        let path = URL(fileURLWithPath: directory).resolvingSymlinksInPath().path
+        let all = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
         return all.filter { name in
             guard let format = format(named: name), found.contains(format), Files.isRegular(join(directory, name)) else {
                 return false
