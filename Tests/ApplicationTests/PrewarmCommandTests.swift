@@ -147,6 +147,18 @@ extension OperationsTests {
             #expect(dithered.output == "mp4,undither=0 \(origin.url("/a.gif"))")
         }
 
+        @Test func aDryRunKnowsTheFilesOfMounts() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let url = "file://\(directory.path)/a%20b.gif"
+            let file = try list([url])
+            let mount = ["--set", "mounts.disk.origin=file://\(directory.path)"]
+            for arguments in [mount, ["--server", "http://127.0.0.1:1"]] {
+                let outcome = try prewarm([file, "--dry-run"] + arguments)
+                #expect(outcome.code == 0 && outcome.output == "mp4 \(url)", "\(outcome)")
+            }
+            #expect(try prewarm([file, "--dry-run"]).code == 1)
+        }
+
         @Test func aRenditionThatDiffersUnderTheSettingsIsMadeToo() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             let file = try list([#"{"url":"https://a.test/1.gif"}"#, #"{"url":"https://a.test/1.gif","undither":"auto"}"#])

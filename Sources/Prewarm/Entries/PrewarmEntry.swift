@@ -30,6 +30,17 @@ package struct PrewarmEntry: Sendable, Hashable {
     package func target(
         _ defaults: RenditionDefaults = RenditionDefaults(), _ sources: SourceRules? = nil
     ) throws(RenditionError) -> Target {
+        let rendition = try rendition(defaults)
+        do throws(SourceURLError) {
+            let source = if let sources { try sources.source(url) } else { try SourceURL(url) }
+            return (rendition, source)
+        } catch {
+            throw .invalidSourceURL(error)
+        }
+    }
+
+    /// Parses format and options. See ``target(_:_:)``.
+    package func rendition(_ defaults: RenditionDefaults) throws(RenditionError) -> Rendition {
         guard let format = Rendition.Format(rawValue: format) else {
             throw .invalidOption(name: "format", reason: "is not the name of a format")
         }
@@ -39,13 +50,7 @@ package struct PrewarmEntry: Sendable, Hashable {
                 reason: "is “\(format.rawValue)”, which is not stored; give another one, such as mp4 or json")
         }
         let sorted = options.sorted { $0.key < $1.key }.map { RenditionPresets.Option(name: $0.key, value: $0.value) }
-        let rendition = try defaults.rendition(format, of: sorted)
-        do throws(SourceURLError) {
-            let source = if let sources { try sources.source(url) } else { try SourceURL(url) }
-            return (rendition, source)
-        } catch {
-            throw .invalidSourceURL(error)
-        }
+        return try defaults.rendition(format, of: sorted)
     }
 
     /// A text that is equal for entries with the same rendition of the same source.

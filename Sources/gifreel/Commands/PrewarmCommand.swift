@@ -177,11 +177,13 @@ struct PrewarmCommand: ParsableCommand {
 
     /// Prints the renditions that a run would make.
     private func printRenditions(_ entries: [PrewarmEntry], _ defaults: RenditionDefaults) throws {
+        let rules = server == nil ? try serviceConfiguration().fetch.rules : nil
         var wrong = 0
         for entry in entries {
             do throws(RenditionError) {
-                let (rendition, url) = try entry.target(defaults)
-                print("\(rendition.canonicalText) \(url.canonical)")
+                let rendition = try entry.rendition(defaults)
+                let url = try translating(try Self.canonicalURL(entry.url, rules), to: RenditionError.invalidSourceURL)
+                print("\(rendition.canonicalText) \(url)")
             } catch {
                 wrong += 1
                 let problem = Problem(error)
@@ -190,6 +192,12 @@ struct PrewarmCommand: ParsableCommand {
         }
         Self.complain("Renditions: \(entries.count). Cannot be made: \(wrong).")
         if wrong > 0 { throw ExitCode.failure }
+    }
+
+    /// - Parameter rules: The rules with the mounts; nil for a server, whose mounts are not known and may have any file or object.
+    private static func canonicalURL(_ url: String, _ rules: SourceRules?) throws(SourceURLError) -> String {
+        if let rules { return try rules.source(url).canonical }
+        return try SourceURL.canonicalText(of: url)
     }
 
     private func work(_ entries: [PrewarmEntry], _ defaults: RenditionDefaults?, _ zygote: Zygote?) throws {
