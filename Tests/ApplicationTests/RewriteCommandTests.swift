@@ -33,7 +33,8 @@ import Testing
             let start =
                 "<body><img alt=a src=\"\(address)\(mount.isEmpty ? "/auto,width=20,sig=" : "/media/a.auto?width=20&amp;sig=")"
             #expect(outcome.code == 0 && outcome.output.hasPrefix(start), "\(outcome)")
-            #expect(outcome.output.contains("data-signed></script></body>") && outcome.log.contains("1 element negotiates"))
+            #expect(outcome.output.contains("data-signed=\"\"></script></body>"))
+            #expect(outcome.log.contains("1 element negotiates"))
             #expect(outcome.output.contains("data-mount=\"media\" data-origin=\"\(origin.url("/"))\"") == !mount.isEmpty)
             let addresses = values("src", in: outcome.output) + values("data-gifreel-still", in: outcome.output)
             #expect(addresses.count == 3)
@@ -127,7 +128,8 @@ import Testing
         let outcome = try rewrite(["--server", "https://g.test"], page)
         #expect(outcome.log.contains("a.gif stays: its address is relative; give --base\n"), "\(outcome)")
         #expect(outcome.log.contains("c.gif stays: data-gifreel is off\n"))
-        #expect(outcome.output.hasSuffix("<script src=\"https://g.test/gifreel.js\" defer></script></body>"))
+        // XML knows no attributes without values.
+        #expect(outcome.output.hasSuffix("<script src=\"https://g.test/gifreel.js\" defer=\"\"></script></body>"))
         #expect(try rewrite(["--server", "https://g.test"], outcome.output).output == outcome.output)
         let without = try rewrite(["--server", "https://g.test", "--no-script"], page)
         #expect(!without.output.contains("<script") && !without.log.contains("</body>"))

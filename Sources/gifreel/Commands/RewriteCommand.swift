@@ -155,9 +155,10 @@ struct RewriteCommand: ParsableCommand {
     /// The tag of the script, with the attributes that the addresses need.
     private func scriptTag(_ server: String, _ images: PageImages, isSigned: Bool) -> String {
         let root = server.hasSuffix("/") ? String(server.dropLast()) : server
-        var attributes = "src=\"\(root)/gifreel.js\" defer"
+        // In XHTML, attributes have values.
+        var attributes = "src=\"\(root)/gifreel.js\" defer=\"\""
         if let mount = images.mount { attributes += " data-mount=\"\(mount.name)\" data-origin=\"\(mount.origin)\"" }
-        if isSigned { attributes += " data-signed" }
+        if isSigned { attributes += " data-signed=\"\"" }
         if sources != "gif" { attributes += " data-sources=\"\(sources)\"" }
         return "<script \(attributes)></script>"
     }
