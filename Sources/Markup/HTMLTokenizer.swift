@@ -20,6 +20,8 @@ package struct HTMLTokenizer {
         case data
         /// Text up to and including a terminator.
         case until([UInt8])
+        /// A comment, which `-->` or `--!>` ends.
+        case comment
         /// The content of an element that contains no markup.
         case rawText(String)
         case script(ScriptText)
@@ -70,6 +72,16 @@ package struct HTMLTokenizer {
                 return Self.take(end, from: &rest)
             }
             return takeUnfinished(&rest, keeping: terminator.count - 1)
+        case .comment:
+            var index = rest.startIndex
+            while let dashes = rest[index...].firstRange(of: Array("--".utf8)) {
+                for end in [">", "!>"] where rest[dashes.upperBound...].starts(with: end.utf8) {
+                    state = .data
+                    return Self.take(dashes.upperBound + end.utf8.count, from: &rest)
+                }
+                index = dashes.lowerBound + 1
+            }
+            return takeUnfinished(&rest, keeping: 3)
         case .rawText(let name):
             if let end = rest.firstEndTag(of: name) {
                 state = .data
@@ -125,7 +137,7 @@ package struct HTMLTokenizer {
             for end in [Array(">".utf8), Array("->".utf8)] where rest.dropFirst(4).starts(with: end) {
                 return Self.take(start + 4 + end.count, from: &rest)
             }
-            state = .until(Array("-->".utf8))
+            state = .comment
             return Self.take(start + 4, from: &rest)
         }
         if foreign.allowsSections, rest.starts(with: section) {
