@@ -354,6 +354,15 @@ import Testing
         }
     }
 
+    @Test func shellsCompleteTheNamesOfFiles() throws {
+        let script = try gifreel(["--generate-completion-script", "zsh"]).output
+        let lines = script.split(separator: "\n").filter { line in
+            ["*:files:", "*:sources:", ":file:", ":config:", ":journal:", ":report:"].contains { line.contains($0) }
+        }
+        #expect(lines.count >= 10)
+        for line in lines { #expect(line.contains("_files"), "\(line)") }
+    }
+
     @Test func secretsAreNotShown() throws {
         let outcome = try gifreel(["serve", "--check", "--set", "admin.token=hunter2"])
         #expect(outcome.code == 0 && !outcome.output.contains("hunter2"))

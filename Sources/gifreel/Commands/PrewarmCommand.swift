@@ -27,7 +27,7 @@ struct PrewarmCommand: ParsableCommand {
             after an interruption.
             """)
 
-    @Argument(help: "Files with lists; - is standard input.")
+    @Argument(help: "Files with lists; - is standard input.", completion: .file())
     var files: [String] = ["-"]
 
     @Option(help: ArgumentHelp("The URL of the server, such as http://127.0.0.1:8080.", valueName: "url"))
@@ -76,10 +76,12 @@ struct PrewarmCommand: ParsableCommand {
     @Flag(help: "Prints the renditions without making them.")
     var dryRun = false
 
-    @Option(help: "The file that records progress. Default: a file per list below ~/.local/state/gifreel.")
+    @Option(
+        help: "The file that records progress. Default: a file per list below ~/.local/state/gifreel.", completion: .file())
     var journal: String?
 
-    @Option(help: "Writes all outcomes to this file, as CSV if its name ends in .csv, otherwise as JSON.")
+    @Option(
+        help: "Writes all outcomes to this file, as CSV if its name ends in .csv, otherwise as JSON.", completion: .file())
     var report: String?
 
     private static let formatNames = Rendition.Format.offered.filter { $0.output != nil }.map(\.rawValue).joined(

@@ -59,7 +59,7 @@ struct RewriteCommand: ParsableCommand {
 
     @OptionGroup var settings: SettingsArguments
 
-    @Argument(help: "The pages; - or nothing is standard input.")
+    @Argument(help: "The pages; - or nothing is standard input.", completion: .file())
     var files: [String] = []
 
     func validate() throws {
