@@ -66,10 +66,12 @@ package enum LinkText {
     /// Normalizes the decoded value of an attribute as browsers do before resolving it (URL standard, section 4.4): removes
     /// surrounding spaces and all tabs and line breaks, and replaces the backslashes before a query with slashes.
     ///
-    /// - Returns: Nil if browsers may see another link, because the value contains bytes that are not UTF-8 or a character
-    ///   reference that was not decoded.
+    /// - Returns: Nil if browsers may see another link, because the value contains bytes that are not UTF-8, a character
+    ///   reference that was not decoded, or a placeholder of a template or a lazy loader, such as `{width}` and `<?= $url ?>`.
     package static func normalize(_ value: String) -> String? {
-        guard !value.unicodeScalars.contains("\u{FFFD}"), !CharacterReferences.remain(in: value) else { return nil }
+        guard !value.unicodeScalars.contains(where: { ["\u{FFFD}", "{", "<"].contains($0) }),
+            !CharacterReferences.remain(in: value)
+        else { return nil }
         var link = String.UnicodeScalarView()
         var isBeforeQuery = true
         for scalar in trimmed(value.unicodeScalars) where !["\t", "\n", "\r"].contains(scalar) {

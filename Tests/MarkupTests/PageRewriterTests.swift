@@ -127,6 +127,9 @@ import Testing
         Array("<base href='/caf&eacute;/'><img src=a.gif>".utf8), Array("<img src='caf&eacute.gif'>".utf8),
         Array("<img src='a.gif?x&copy'>".utf8), Array("<img src='a.gif?x&reg_id=1'>".utf8),
         Array("<img src='a.gif?&#128;'>".utf8), Array("<img srcset='a.gif?&#128; 1x'>".utf8),
+        Array("<img src='{{ base }}/a.gif'>".utf8), Array("<img src='<?= $base ?>/a.gif'>".utf8),
+        Array("<img src='<%= base %>/a.gif'>".utf8), Array("<img data-src='a_{width}x.gif'>".utf8),
+        Array("<img data-srcset='a_{width}x.gif 1x'>".utf8),
         Array("<img src='a.gif?&#65'>".utf8), Array("<img src='a.gif?&#0;x'>".utf8), Array("<img src='a.gif?&#+65;x'>".utf8),
     ]) func anImageWithAnUncertainURLStays(_ page: [UInt8]) {
         let output = PageRewriter.rewrite(page, base: "https://site.test/") { _ in .replace(address: "x") }
