@@ -13,7 +13,7 @@
   const resolver = document.createElement("a");
   resolver.href = settings.origin || "/";
   const origin = resolver.href;
-  const isSource = new RegExp(`^https?:[^?]*\\.(${(settings.sources || "gif").match(/\w+/g).join("|").replace("apng", "a?png")})([?]|$)`, "i");
+  const isSource = new RegExp(`^https?:(?!.*%7B)[^?]*\\.(${(settings.sources || "gif").match(/\w+/g).join("|").replace("apng", "a?png")})([?]|$)`, "i");
   const [pause, play, pauseAll, playAll, title] = (
     settings.words || "Pause animation|Play animation|Pause all|Play all|Animations"
   ).split("|");
