@@ -50,7 +50,8 @@ package struct PageRewriter {
     private let script: String?
     private var base: URL?
     private var hasBaseElement = false
-    private var openOwners: [String] = []
+    /// The outermost open owner and the elements that were opened within it.
+    private var openFallback: [String] = []
     private var openPictures = 0
     private var page = Page()
     private var noted: Set<Remainder> = []
@@ -87,7 +88,12 @@ package struct PageRewriter {
         case .text(let text):
             page.bytes += text
         case .endTag(let name, let text):
-            if let index = openOwners.lastIndex(of: name) { openOwners.removeSubrange(index...) }
+            if let index = openFallback.lastIndex(of: name) {
+                openFallback.removeSubrange(index...)
+            } else if !openFallback.contains("object") {
+                // The end of an element around a `<video …/>`, which is not closed, ends that too. An object stays open.
+                openFallback = []
+            }
             if name == "picture" { openPictures = max(0, openPictures - 1) }
             if name == "body", !page.hasScript, page.changed > 0, let script, isLastEnd() {
                 page.bytes += script.utf8
@@ -101,7 +107,9 @@ package struct PageRewriter {
             } else {
                 page.bytes += tag.text
             }
-            if Self.owners.contains(tag.name), openOwners.count < HTMLTokenizer.maxDepth { openOwners.append(tag.name) }
+            if !openFallback.isEmpty || Self.owners.contains(tag.name), openFallback.count < HTMLTokenizer.maxDepth {
+                openFallback.append(tag.name)
+            }
             if tag.name == "picture" { openPictures += 1 }
             if tag.name == "base" { use(tag) }
             if tag.name == "script", let link = tag["src"]?.value, Self.isOwnScript(link) { page.hasScript = true }
@@ -219,7 +227,7 @@ package struct PageRewriter {
     private func reasonToStay(_ tag: StartTag) -> String? {
         if tag["data-gifreel"]?.value == "off" { return "data-gifreel is off" }
         if tag["crossorigin"]?.value.lowercased() == "use-credentials" { return "it is requested with credentials" }
-        if !openOwners.isEmpty { return "it is the fallback of another element" }
+        if !openFallback.isEmpty { return "it is the fallback of another element" }
         // Tiny images are tracking pixels. What follows a number is ignored (HTML standard, section 2.3.4.4).
         let sides = ["width", "height"].compactMap { name in
             tag[name].flatMap { Double($0.value.drop(while: \.isWhitespace).prefix { "0123456789.".contains($0) }) }

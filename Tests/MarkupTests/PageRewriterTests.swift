@@ -28,12 +28,20 @@ import Testing
         "<img src=a.gif crossorigin=use-credentials>", "<img src=a.gif width=1 height=1>", "<img src=a.gif width=0 height='2'>",
         "<img src=a.gif width='1px' height=' 1.5 px'>",
         "<video src=a.gif><source src=a.gif><img src=a.gif></video>", "<audio><source srcset=a.gif></audio>",
-        "<object data=x><img src=a.gif></object>", "<script>'<img src=a.gif>'</script>", "<!-- <img src=a.gif> -->",
+        "<object data=x><img src=a.gif></object>", "<div><object data=x /></div><img src=a.gif>",
+        "<video><div><p>x</p></div><img src=a.gif></video>", "<script>'<img src=a.gif>'</script>", "<!-- <img src=a.gif> -->",
         "<textarea><img src=a.gif></textarea>", "<a href=a.gif>a</a>", "<img src='ftp://x.test/a.gif'>", "<img alt=a.gif>",
         "<svg><image href=a.gif /></svg>", "<source srcset=a.gif>", "<link rel=icon as=image href=a.gif>",
         "<img src=stays.gif srcset='stays.gif 2x'>", "<img data-title=a.gif>", "<div data-src=a.gif></div>",
     ]) func otherImagesStay(_ page: String) {
         #expect(rewrite(page) == page)
+    }
+
+    @Test(arguments: [
+        "<div><video src=v.mp4 /></div>", "<p><audio src=v></audio><audio src=v /></p>", "<ul><li><canvas></ul>",
+        "<div><video><source src=v.mp4><p>text</div>",
+    ]) func theElementAroundAVideoThatIsNotClosedEndsIt(_ start: String) {
+        #expect(rewrite(start + "<img src='a.gif'>") == start + "<img src='https://g.test/auto/https://site.test/blog/a.gif'>")
     }
 
     @Test func candidatesSourcesLazyAttributesAndPreloadsChange() {
