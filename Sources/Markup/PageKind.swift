@@ -33,8 +33,7 @@ package enum PageKind: String, Sendable, CaseIterable {
         for token in tokenizer.append(document) + tokenizer.finish() {
             switch token {
             case .text(let text):
-                // Conditional comments for Word and Outlook. Pages saved by Word name a version instead and do not match.
-                if text.starts(with: "[if mso".utf8) || text.starts(with: "[if !mso".utf8) { return .mail }
+                if isForOutlook(text) { return .mail }
             case .startTag(let tag):
                 if let kind = kind(of: tag) { return kind }
             case .endTag:
@@ -44,16 +43,27 @@ package enum PageKind: String, Sendable, CaseIterable {
         return .page
     }
 
+    /// Whether a text is a conditional comment of an email, such as `[if mso]` and `[if (gte mso 9)|(IE)]`. Pages saved by Word also
+    /// have `[if gte mso 9]`.
+    private static func isForOutlook(_ text: ArraySlice<UInt8>) -> Bool {
+        guard text.starts(with: "[if ".utf8) else { return false }
+        let condition = text.dropFirst(4).prefix { $0 != UInt8(ascii: "]") }.drop { $0 == UInt8(ascii: "!") }
+        return condition.starts(with: "mso".utf8)
+            || (condition.first == UInt8(ascii: "(") && condition.firstRange(of: Array("mso".utf8)) != nil)
+    }
+
     private static func kind(of tag: StartTag) -> PageKind? {
         switch tag.name {
         case "rss", "feed", "rdf:rdf", "channel":
             return .feed
         case "html":
+            // Word writes `[if !mso]` too.
+            if tag["xmlns:w"] != nil { return .page }
             for attribute in tag.attributes {
                 let name = Self.withoutSigns(attribute.name)
                 if name == "amp4email" { return .mail }
                 if name == "amp" || name == "amp4ads" { return .amp }
-                if name == "xmlns:v", tag["xmlns:w"] == nil { return .mail }
+                if name == "xmlns:v" { return .mail }
             }
             return nil
         case "meta":

@@ -215,6 +215,11 @@ import Testing
         ("<html amp4ads>", .amp), ("{\n  \"items\": []}", .feed), ("{% include head.html %}<img src=a.gif>", .page),
         ("{{ partial \"head.html\" . }}", .page), ("{<p>", .page),
         ("<html \u{26A1}4email>", .mail), ("<html xmlns:v=\"urn:schemas-microsoft-com:vml\">", .mail),
+        (
+            "<html xmlns:v=\"urn:schemas-microsoft-com:vml\" xmlns:w=\"urn:schemas-microsoft-com:office:word\"><!--[if !mso]><style>",
+            .page
+        ), ("<!--[if gte mso 9]><xml>", .page), ("<!--[if (IE 9)]><p>mso<![endif]-->", .page),
+        ("<!--[if (gte mso 9)|(IE)]><table>", .mail), ("<!--[if !(mso)]><!--><p>", .mail), ("<!--[if (mso 16)]><style>", .mail),
         ("<html><head><!--[if mso]><xml></xml><![endif]-->", .mail), ("<!--[if !mso]><!--><p>", .mail),
         ("<meta name=\"x-apple-disable-message-reformatting\">", .mail),
         ("From: a@example.com\r\nSubject: x\r\n\r\n<p>", .mail),
