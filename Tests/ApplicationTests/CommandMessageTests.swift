@@ -100,11 +100,12 @@ struct CommandMessageTests {
         Mistake("prewarm list --option =3", 64, "--option =3 is not of the form name=value."),
         Mistake("prewarm page.html --dry-run", 64, "Relative links of HTML pages need --base."),
         Mistake("prewarm page.html --base a.test", 64, "--base is “a.test”; it must be an http or https URL"),
+        Mistake("rewrite page.html --base a.test", 64, "--base is “a.test”; it must be an http or https URL"),
         Mistake("prewarm list --report no/report.csv", 64, "the directory no does not exist"),
         Mistake("prewarm list --concurrency 0", 64, "--concurrency must be from 1 to 1024."),
         Mistake("prewarm list --option width=1 --dry-run", 1, "Renditions: 1. Cannot be made: 1."),
     ])
-    func theListsOfPrewarm(_ mistake: Mistake) throws {
+    func theListsAndPagesOfPrewarmAndRewrite(_ mistake: Mistake) throws {
         let outcome = try outcome(mistake)
         #expect(outcome.code == mistake.code && outcome.log.contains(mistake.message), "\(outcome)")
     }

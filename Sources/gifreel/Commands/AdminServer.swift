@@ -50,6 +50,13 @@ struct AdminServer: ParsableArguments {
         }
     }
 
+    /// Checks the address of a page.
+    static func validateBase(_ base: String) throws {
+        guard isURL(base) else {
+            throw ValidationError("--base is “\(base)”; it must be an http or https URL, such as https://example.com/gifs/.")
+        }
+    }
+
     private struct Refusal: Decodable {
         var detail: String
         var code: String

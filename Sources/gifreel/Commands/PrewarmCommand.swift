@@ -101,9 +101,7 @@ struct PrewarmCommand: ParsableCommand {
         for pair in option where !pair.dropFirst().contains("=") || pair.hasPrefix("=") {
             throw ValidationError("--option \(pair) is not of the form name=value.")
         }
-        if let base, !base.hasPrefix("http://"), !base.hasPrefix("https://") {
-            throw ValidationError("--base is “\(base)”; it must be an http or https URL, such as https://example.com/gifs/.")
-        }
+        if let base { try AdminServer.validateBase(base) }
         if listJobs && files != ["-"] { throw ValidationError("--list-jobs takes no lists.") }
         if let server { try AdminServer.validate(server) }
         if server != nil && (configurationFile != nil || !settings.isEmpty) {

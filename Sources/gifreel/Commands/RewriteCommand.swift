@@ -66,6 +66,8 @@ struct RewriteCommand: ParsableCommand {
         if inPlace && (files.isEmpty || files.contains("-")) { throw ValidationError("--in-place needs files.") }
         do throws(SettingsError) { _ = try formats } catch { throw ValidationError(error.description) }
         if let server { try AdminServer.validatePublic(server) }
+        // A publishing system passes an empty address for a text that has none.
+        if let base, !base.isEmpty { try AdminServer.validateBase(base) }
     }
 
     private var formats: [SourceFormat] {
