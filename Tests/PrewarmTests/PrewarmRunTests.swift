@@ -1,4 +1,5 @@
 import Fleet
+import Foundation
 import Renditions
 import TestSupport
 import Testing
@@ -26,6 +27,17 @@ import Testing
         #expect(second.resumed == 2 && second.pending == [1] && second.totals == first.totals)
         #expect(second.results.map(\.entry) == [entries[0], entries[2]])
         #expect(second.results.map(\.outcome) == [failed, new])
+    }
+
+    @Test func onlyAFileIsRemovedAsAJournal() throws {
+        try FileManager.default.createSymbolicLink(atPath: directory.path("null"), withDestinationPath: "/dev/null")
+        try directory.write("file", "")
+        for name in ["null", "file"] {
+            let journal = try RunJournal(path: directory.path(name))
+            PrewarmRun(entries, journal: journal).finish(0, new)
+            journal.remove()
+        }
+        #expect(directory.names() == ["null"])
     }
 
     @Test func entriesAreKnownByTheirRenditionAndSource() throws {
