@@ -140,10 +140,10 @@
       }
     }
     // Images of one pixel count visits.
-    if (!places[0] || ["width", "height"].every((name) => parseFloat(img.getAttribute(name)) < 3)) return;
+    if (!places[0] || (parseFloat(img.getAttribute("width")) < 3 && parseFloat(img.getAttribute("height")) < 3)) return;
     // What the image shows still, if a script has just given it another picture, is none of them.
     const current = links.find((each) => (resolver.href = each) && resolver.href === img.currentSrc);
-    if (current && [1, 2].includes(img.naturalWidth)) return;
+    if (current && img.naturalWidth && img.naturalWidth < 3) return;
     const link = current ?? links[0];
     return { img, places, link, home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page" };
   }
@@ -311,21 +311,20 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
 
   let pointer = {};
 
-  /** Lays each button on the lower left corner of its image, or beside a small one. */
-  function place() {
-    const { x, y } = pointer;
+  /** Lays each button on the lower left corner of its image, or beside a small one. Shows those near the pointer, which `event` moves. */
+  function place(event = pointer) {
+    const { x, y } = (pointer = event);
     for (const { img, button, inView, paused } of shown) {
       if (!button || !inView) continue;
       const { width, height, top, bottom, left, right } = img.getBoundingClientRect();
       const beside = width < 64 || height < 64 ? right - 2 : left + 8;
       const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
-      button.style.translate = `${Math.max(0, Math.min(beside, innerWidth - 40))}px ${down}px`;
+      button.style.translate = Math.max(0, Math.min(beside, innerWidth - 40)) + "px " + down + "px";
       // Left of the button. A header, a menu or another slide covers an image there; what is in the same card does not.
       const near = img.offsetParent;
       const over = document.elementFromPoint(left + 4, down);
       const isCovered = over && !over.shadowRoot && !over.contains(img) && (document.body === near || !near?.contains(over));
-      const isAt = y >= top && y <= bottom && x >= left && x <= right + 30;
-      button.classList.toggle("on", !isCovered && (matchMedia("(hover:none)").matches || isAt || (paused ?? frozen)));
+      button.classList.toggle("on", !isCovered && (matchMedia("(hover:none)").matches || (y > top && y < bottom && x > left && x < right + 30) || (paused ?? frozen)));
     }
   }
 
@@ -358,7 +357,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       if (type === "attributes") find(target.closest("picture") ?? target, true);
       for (const node of addedNodes) find(node, true);
     }
-    for (const state of shown) if (!state.img.isConnected) leave(state);
+    for (const state of shown) state.img.isConnected || leave(state);
   });
   function watch(tree) {
     tree.addEventListener("load", hide, true);
@@ -375,11 +374,8 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   toggleAll();
   watch(document);
   reduced.onchange = () => toggleAll();
-  addEventListener("mousemove", (event) => {
-    pointer = event;
-    place();
-  });
-  addEventListener("scroll", place, true);
+  addEventListener("mousemove", place);
+  addEventListener("scroll", () => place(), true);
   // What else moves an image has no event.
   setInterval(place, 200);
   addEventListener("keydown", ({ key, defaultPrevented }) => key === (settings.key ?? "Escape") && !defaultPrevented && shown.size && toggleAll(true));
