@@ -121,8 +121,11 @@ import Testing
         let bar = FrameBar(since: began)
         #expect(bar.drawing(FrameProgress(done: 10, total: 90), at: began + .milliseconds(999)) == nil)
         #expect(bar.erasure() == nil)
-        let text = bar.drawing(FrameProgress(done: 50, total: 90), at: began + .milliseconds(1999))
+        let text = bar.drawing(FrameProgress(done: 50, total: 90), at: began + .milliseconds(1999), columns: 80)
         #expect(text?.hasSuffix(" 50/90 frames  0:01 left\u{1B}[K") == true && text?.hasPrefix("\r█") == true)
+        // A line that the terminal breaks is not replaced by the next one.
+        let narrow = bar.drawing(FrameProgress(done: 50, total: 90), at: began + .milliseconds(1999), columns: 40)
+        #expect(narrow?.hasSuffix("░ 50/90 fr\u{1B}[K") == true, "\(narrow ?? "")")
         #expect(bar.erasure() == "\r\u{1B}[K" && bar.erasure() == nil)
     }
 

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import SystemIO
 
 /// Shows the progress of a run on standard error: on a terminal as one line with a bar that is redrawn, otherwise as a plain
@@ -32,16 +31,10 @@ package final class ProgressDisplay: Sendable {
     private func show(ends: Bool) {
         let line = Self.line(
             run.totals, of: run.entries.count, resumed: run.resumed, elapsed: ContinuousClock.now - began,
-            columns: isTerminal ? Self.columns : nil)
+            columns: isTerminal ? StandardError.columns : nil)
         // On a terminal the line replaces the previous one; EL (ECMA-48) erases what remains of the previous line.
         let text = isTerminal ? "\r\(line)\u{1B}[K" + (ends ? "\n" : "") : line + "\n"
         StandardError.write(text)
-    }
-
-    /// The width of the terminal; 80 if it does not say.
-    private static var columns: Int {
-        var size = winsize()
-        return ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
     }
 
     /// `█████░░░░░ 250/500  12.3/s  0:20 left  hits 10  new 215  failed 25  saved 12.3 MB`

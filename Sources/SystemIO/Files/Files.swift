@@ -185,6 +185,12 @@ package enum StandardError {
     /// Writes a line. See ``write(_:)`` and ``Swift/String/withoutControls``.
     package static func writeLine(_ text: String) { write(text.withoutControls + "\n") }
 
+    /// The width of the terminal; 80 if it does not say.
+    package static var columns: Int {
+        var size = winsize()
+        return ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+    }
+
     /// Writes `text`. Blocks while the reader of a pipe stalls. On a full disk or a closed pipe the text is lost, because no
     /// other output is left to report the error.
     package static func write(_ text: String) {

@@ -32,14 +32,17 @@ final class FrameBar: Sendable {
     }
 
     /// The text that draws the bar; nil before the bar appears.
-    func drawing(_ progress: FrameProgress, at now: ContinuousClock.Instant) -> String? {
+    func drawing(
+        _ progress: FrameProgress, at now: ContinuousClock.Instant, columns: Int = StandardError.columns
+    ) -> String? {
         state.withLock { state in
             let first = state.first ?? (now, progress.done)
             state.first = first
             guard began.duration(to: now) >= Self.patience else { return nil }
             state.isShown = true
-            // The line replaces the previous one; EL (ECMA-48) erases the rest of the previous line.
-            return "\r\(Self.line(progress, since: first.done, elapsed: first.time.duration(to: now)))\u{1B}[K"
+            // The line replaces the previous one, unless it is longer than the terminal; EL (ECMA-48) erases the rest of the previous line.
+            let line = Self.line(progress, since: first.done, elapsed: first.time.duration(to: now))
+            return "\r\(line.prefix(columns - 1))\u{1B}[K"
         }
     }
 
