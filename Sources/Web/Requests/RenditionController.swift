@@ -45,7 +45,10 @@ struct RenditionController: Sendable {
         if let hit { return .now(hit) }
         let queues = target.onMiss == .queue
         return .later(in: RequestSpan(of: request, tracer)) {
-            if let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { return accepted }
+            let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { rendition in
+                target.refusesLarger ? await isRefused(rendition, renditionRequest) : false
+            }
+            if let accepted { return accepted }
             if queues, await queue(renditionRequest) { return problems.failure(.notReady, host: source.host, terms) }
             var request = renditionRequest
             // The source, if it is sent instead, comes from the same fetch.

@@ -28,16 +28,20 @@ struct AsyncResponder: Sendable {
     /// - Parameters:
     ///   - url: The address of the finished rendition.
     ///   - terms: The properties on which the other answers to the request depend.
+    ///   - isRefused: Whether the answer to a waiting request would be `not_smaller` instead of the finished rendition.
     /// - Returns: Nil if the request is answered like any other: it does not prefer 202, or no wait is needed, because the
     ///   rendition is stored or is known to fail.
-    func response(to request: RenditionRequest, _ client: ClientContext, url: String, _ terms: ResponseTerms) async
-        -> HTTPResponse?
-    {
+    func response(
+        to request: RenditionRequest, _ client: ClientContext, url: String, _ terms: ResponseTerms,
+        isRefused: @escaping @Sendable (CachedRendition) async -> Bool = { _ in false }
+    ) async -> HTTPResponse? {
         guard client.prefersAsync, !client.wantsStoredOnly, registry.isOn, await pipeline.stored(request) == nil,
             !pipeline.isKnownToFail(request)
         else { return nil }
         guard pipeline.hasCapacity(for: request) else { return Self.varying(ProblemDocument.response(.overloaded), terms) }
-        let response = await accept(client, request.allowance, host: request.source.host) { watch throws(RenditionError) in
+        let response = await accept(
+            client, request.allowance, host: request.source.host, isRefused: isRefused
+        ) { watch throws(RenditionError) in
             var request = request
             request.watch = watch
             request.allowance = request.allowance.counted
@@ -63,7 +67,7 @@ struct AsyncResponder: Sendable {
         to upload: UploadRequest, _ client: ClientContext, holding reservation: any Sendable
     ) async -> HTTPResponse? {
         guard client.prefersAsync, registry.isOn, await !pipeline.isStored(upload) else { return nil }
-        return await accept(client, upload.allowance, host: nil) { watch throws(RenditionError) in
+        return await accept(client, upload.allowance, host: nil, isRefused: { _ in false }) { watch throws(RenditionError) in
             defer { withExtendedLifetime(reservation) {} }
             var upload = upload
             upload.watch = watch
@@ -79,6 +83,7 @@ struct AsyncResponder: Sendable {
     /// Registers the request, starts its work, and returns the response.
     private func accept(
         _ client: ClientContext, _ allowance: MissAllowance, host: String?,
+        isRefused: @escaping @Sendable (CachedRendition) async -> Bool,
         _ work: @escaping @Sendable (MissWatch) async throws(RenditionError) -> (url: String, RenditionResult)
     ) async -> HTTPResponse {
         let request: AsyncRequest
@@ -96,6 +101,7 @@ struct AsyncResponder: Sendable {
         request.start { [log] watch in
             do throws(RenditionError) {
                 let (url, result) = try await work(watch)
+                if await isRefused(result.rendition) { return .failed(.notSmaller) }
                 return .done(url: url, RenditionFacts(stored: result.rendition.facts))
             } catch {
                 let problem = Problem(error)

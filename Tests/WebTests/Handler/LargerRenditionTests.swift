@@ -36,6 +36,24 @@ import Testing
         }
     }
 
+    @Test func theStatusOfARequestThatDoesNotWaitEndsAsAWaitingRequestWould() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            for (path, code) in [("/tiny.gif", "not_smaller"), ("/long.gif", nil)] as [(String, String?)] {
+                let target = web.target("mp4,on_larger=problem", path)
+                let accepted = try await web.request("GET", target, headers: ["Prefer: respond-async"])
+                let status = try #require(accepted["location"])
+                try await waitUntil("the end of \(status)") {
+                    ["done", "failed"].contains(try await web.request("GET", status).json()["state"] as? String)
+                }
+                let last = try await web.request("GET", status).json()
+                let problem = last["problem"] as? [String: Any]
+                #expect(problem?["code"] as? String == code && last["state"] as? String == (code == nil ? "done" : "failed"))
+                #expect(last["url"] as? String == (code == nil ? target : nil))
+                #expect(try await web.request("GET", target).status == (code == nil ? 200 : 404))
+            }
+        }
+    }
+
     @Test func uploadsAndNegotiatedRequestsHaveNoSuchOption() async throws {
         try await WebFixture.run(paths) { settings in
             var mount = Mount(origin: try SourceURL("http://origin.test/"))
