@@ -49,14 +49,9 @@ struct AdminController: Sendable {
                 }
                 return .json(Purged(report))
             } catch {
-                return ProblemDocument.response(Self.unknown("\(error)"))
+                return ProblemDocument.response(.noCluster("\(error)"))
             }
         }
-    }
-
-    /// The problem of a request that only other nodes could answer.
-    static func unknown(_ cause: String) -> Problem {
-        Problem(503, "overloaded", "The cluster cannot be reached.", retryAfter: 1, cause: cause)
     }
 
     /// Calls the hooks for a purge that this node has applied later than others.

@@ -146,7 +146,7 @@ extension Problem {
                 503, "overloaded", "\(waiting) URLs are pending already; the limit is \(limit).", retryAfter: 60)
         case .notStored(let cause):
             self.init(503, "overloaded", "The list cannot be stored.", retryAfter: 30, cause: cause)
-        case .unknown(let cause): self = AdminController.unknown(cause)
+        case .unknown(let cause): self = .noCluster(cause)
         // Not a problem by itself: the answer names the job.
         case .known(let id): self.init(409, "request_in_progress", "The job \(id) has this Idempotency-Key.")
         case .inProgress:

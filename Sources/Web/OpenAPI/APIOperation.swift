@@ -270,7 +270,8 @@ struct APIOperation: Sendable {
         APIOperation(
             method: "delete", path: "/status/{id}", id: "delete_status",
             summary: "Leaves the work and forgets the status.", parameters: [statusID],
-            answers: [Answer(204, "The status is forgotten.")], problems: [ProblemTable.Row(404, "not_found")]),
+            answers: [Answer(204, "The status is forgotten.")],
+            problems: [ProblemTable.Row(404, "not_found"), ProblemTable.Row(503, "overloaded")]),
     ]
 
     private static let operators = requiringToken([

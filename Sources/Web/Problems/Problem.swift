@@ -33,6 +33,11 @@ package struct Problem: Error, Sendable, Equatable {
     static let busy = Problem(503, "overloaded", "Too many requests of this kind are waiting.", retryAfter: 2)
     package static let draining = Problem(503, "draining", "The server is stopping.", retryAfter: 5)
 
+    /// The problem of a request that only other nodes could answer.
+    static func noCluster(_ cause: String) -> Problem {
+        Problem(503, "overloaded", "The cluster cannot be reached.", retryAfter: 1, cause: cause)
+    }
+
     package static let expiredSignature = Problem(403, "expired_signature", "The signed request has expired.")
     /// The request was sent by a fetch of this service (RFC 8586 section 2).
     package static let loop = Problem(

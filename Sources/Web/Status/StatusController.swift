@@ -49,10 +49,17 @@ struct StatusController: Sendable {
         isOver: Bool
     ) async -> HTTPResponse {
         let key = Hex.encode(id)
-        if method == .delete {
-            return (try? await book.cancel(key)) == true ? Self.noContent : ProblemDocument.response(.noStatus)
+        let found: [UInt8]?
+        do {
+            if method == .delete {
+                return try await book.cancel(key) ? Self.noContent : ProblemDocument.response(.noStatus)
+            }
+            found = try await book.read(key)
+        } catch {
+            // The status may exist, and a client that reads 404 gives it up.
+            return ProblemDocument.response(.noCluster("\(error)"))
         }
-        guard let document = try? await book.read(key) else { return ProblemDocument.response(.noStatus) }
+        guard let document = found else { return ProblemDocument.response(.noStatus) }
         guard wantsEvents else { return Self.document(document) }
         if isOver { return Self.noContent }
         guard let permit = registry.openSharedStream(of: id, for: client) else {

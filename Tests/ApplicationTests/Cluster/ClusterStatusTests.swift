@@ -70,6 +70,6 @@ struct ClusterStatusTests {
         lab.redis.stop()
         let path = try begin(lab.nodes[0], lab.origin.url("/a.gif"))
         try await waitUntil("the end on its own node") { try state(lab.nodes[0], path) == "done" }
-        #expect(try lab.nodes[1].request("GET", path).status == 404)
+        #expect(try lab.nodes[1].request("GET", path).status == 503)
     }
 }
