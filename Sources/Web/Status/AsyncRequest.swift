@@ -51,11 +51,6 @@ final class AsyncRequest: Sendable {
         state.withLock { ($0.watch?.progress ?? $0.progress, $0.outcome) }
     }
 
-    /// Whether no client wants the rendition any more.
-    var isCancelled: Bool {
-        if case .cancelled? = current.outcome { true } else { false }
-    }
-
     /// Starts the work in a task.
     ///
     /// - Parameters:

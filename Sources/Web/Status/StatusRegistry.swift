@@ -172,11 +172,12 @@ package final class StatusRegistry: Sendable {
 
     /// Removes a request, and cancels it if it has not ended.
     func remove(_ request: AsyncRequest) {
-        request.cancel()
         state.withLock { state in
             _ = state.remove(request.id)
             state.ended.removeAll { $0.id == request.id }
         }
+        // The status of a request that is cancelled but not removed is shown to other nodes.
+        request.cancel()
     }
 
     /// Cancels all requests in progress and ends all event streams. Later requests are refused.
@@ -185,7 +186,7 @@ package final class StatusRegistry: Sendable {
             state.isClosed = true
             return Array(state.requests.values)
         }
-        for request in requests { request.cancel() }
+        for request in requests where request.cancel() { ended(request) }
         waiters.notify()
     }
 

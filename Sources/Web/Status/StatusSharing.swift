@@ -67,7 +67,7 @@ struct StatusSharing: Sendable {
     }
 
     /// Whether clients may still ask for the status.
-    private func isWanted(_ request: AsyncRequest) -> Bool { !request.isCancelled && registry.find(request.id) != nil }
+    private func isWanted(_ request: AsyncRequest) -> Bool { registry.find(request.id) != nil }
 }
 
 /// The events of a status that another node holds. They are read from the cluster once per interval.

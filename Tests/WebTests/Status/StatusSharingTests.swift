@@ -242,6 +242,20 @@ struct StatusSharingTests {
         }
     }
 
+    @Test func aStopEndsTheStatusOnOtherNodes() async throws {
+        let (book, gate) = (Book(), try LoopbackGate())
+        // So long that only the stop causes another write.
+        try await run(book, sharing: .seconds(3600)) { web in
+            web.origin.on("/slow.gif") { _ in LoopbackAnswer.ok([]).after(gate) }
+            let accepted = try await web.request("GET", web.target("mp4", "/slow.gif"), headers: ["Prefer: respond-async"])
+            #expect(accepted.status == 202)
+            web.statuses.close()
+            try await waitUntil("the final status") { book.document?.contains(#""code":"draining""#) == true }
+            #expect(book.document?.contains(#""state":"failed""#) == true && book.lifetimes.last == .seconds(600))
+            gate.open()
+        }
+    }
+
     @Test func theFinalStatusIsWrittenAfterAnOutage() async throws {
         let (book, gate) = (Book(), try LoopbackGate())
         try await run(book) { web in
