@@ -20,7 +20,7 @@ static struct {
     uintptr_t start, end;
     /// The end of the part whose memory the kernel has committed.
     uintptr_t committed;
-    /// Whether a large page took longer than the small pages that it stands for.
+    /// Whether a large page took longer than the small pages that it replaces.
     bool has_slow_large_pages;
 } reserve;
 

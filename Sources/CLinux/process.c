@@ -154,7 +154,7 @@ ssize_t clinux_receive_message(int socket, void *bytes, size_t capacity, int *de
             }
         }
     }
-    // By its length, a message without bytes is the end, where no receiver looks for descriptors.
+    // A message without bytes has the length of an end of stream, so its receiver would not look for descriptors.
     const int is_empty_with_descriptors = received == 0 && *descriptor_count > 0;
     if (is_empty_with_descriptors || message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) {
         for (int index = 0; index < *descriptor_count; index++) {

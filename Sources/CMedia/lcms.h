@@ -3,10 +3,10 @@
 
 #include <lcms2.h>
 
-/// A conversion of bytes R, G, B, A, whose alpha stays, to sRGB. Relative colorimetric without compensation of the black point, as
+/// A conversion of bytes R, G, B, A, whose alpha stays, to sRGB. Relative colorimetric without black point compensation, as
 /// browsers convert.
 ///
-/// - Parameter is_exact: Whether every colour is computed by itself: for few colours.
+/// - Parameter is_exact: Whether each colour is computed exactly, without a table: for few colours.
 static inline cmsHTRANSFORM gifreel_lcms_colors(cmsHPROFILE source, cmsHPROFILE target, int is_exact) {
     return cmsCreateTransform(
         source, TYPE_RGBA_8, target, TYPE_RGBA_8, INTENT_RELATIVE_COLORIMETRIC,

@@ -28,7 +28,7 @@ static inline void gifreel_jpeg_exit(j_common_ptr jpeg) {
 static inline void gifreel_jpeg_ignore(j_common_ptr jpeg) { (void)jpeg; }
 
 /// Encodes `width * height` words of R, G, B and an ignored byte in memory order as a JPEG with a JFIF header and optimal Huffman codes.
-/// libjpeg reports errors by `longjmp`, which no Swift function may be between, so the whole encoding is here.
+/// libjpeg reports errors by `longjmp`, which must not skip a Swift function, so the whole encoding is here.
 ///
 /// - `quality`: 1…100 on the scale of the Independent JPEG Group.
 /// - `halves_chroma`: whether chroma has half the resolution in both directions.
@@ -47,7 +47,7 @@ static inline int gifreel_jpeg_encode(
     if (setjmp(error.start) != 0) {
         int is_memory = error.manager.msg_code == JERR_OUT_OF_MEMORY;
         jpeg_destroy_compress(&jpeg);
-        // libjpeg sets the caller's pointer at the end only. Until then it may refer to a smaller buffer that libjpeg has freed. The
+        // libjpeg sets the caller's pointer only at the end. Until then it may refer to a smaller buffer that libjpeg has freed. The
         // current one is lost, because only libjpeg knows it; a worker ends after an error.
         *file = NULL;
         *size = 0;

@@ -15,7 +15,7 @@ enum {
     gifreel_png_no_memory = 2
 };
 
-/// A decoder of one PNG that arrives piece by piece. libpng reports errors by `longjmp`, which no Swift function may be between,
+/// A decoder of one PNG that arrives piece by piece. libpng reports errors by `longjmp`, which must not skip a Swift function,
 /// so all of its callbacks are here.
 typedef struct {
     png_structp png;
@@ -116,7 +116,7 @@ static inline int gifreel_png_is_complete(const gifreel_png *reader) {
     return is_interlaced ? png_get_current_pass_number(reader->png) >= 7 : reader->rows == reader->height;
 }
 
-/// A file that an encoder has written. The caller frees its bytes, also after an error.
+/// A file that an encoder has written. The caller frees its bytes, even after an error.
 typedef struct {
     uint8_t *bytes;
     size_t count;

@@ -42,7 +42,7 @@ static inline WebPEncodingError gifreel_webp_encode(
     picture.writer = WebPMemoryWrite;
     picture.custom_ptr = writer;
     WebPEncodingError status = WebPEncode(&config, &picture) ? VP8_ENC_OK : picture.error_code;
-    // Frees what the encoder has allocated; `words` are not among it.
+    // Frees the encoder's allocations, which do not include `words`.
     WebPPictureFree(&picture);
     return status;
 }

@@ -29,7 +29,7 @@ static inline void *chiredis_create_array(const redisReadTask *task, chiredis_ar
     return ((const chiredis_functions *)task->privdata)->create_array(task, elements);
 }
 
-/// A parser of replies with bounded arrays, or null without memory.
+/// A parser of replies with bounded arrays, or null if memory runs out.
 static inline redisReader *chiredis_create_reader(chiredis_functions *functions) {
     redisReader *reader = redisReaderCreate();
     if (reader == NULL) return NULL;
@@ -41,7 +41,7 @@ static inline redisReader *chiredis_create_reader(chiredis_functions *functions)
     return reader;
 }
 
-/// The next complete reply, null where more bytes are needed; `failed` is set where the bytes are no reply.
+/// The next complete reply, null if more bytes are needed; `failed` is set if the bytes are not a reply.
 /// The caller frees the reply with freeReplyObject.
 static inline redisReply *chiredis_next_reply(redisReader *reader, int *failed) {
     void *reply = NULL;

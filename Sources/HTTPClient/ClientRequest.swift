@@ -49,8 +49,8 @@ package struct ClientRequest: Sendable {
     package var certificateAuthorities: String?
     /// Whether HTTP/2 may be used if TLS negotiates it.
     package var allowsHTTP2 = true
-    /// The age, in whole seconds, at which an idle connection is not used again. For a new one, the name is looked up, which may have
-    /// got another address.
+    /// The maximum age of a reused connection, in whole seconds. A new connection looks up the name again, whose address may have
+    /// changed.
     package var connectionLifetime = Duration.seconds(300)
     /// Whether to wait for the server to accept the body (`Expect: 100-continue`).
     package var expectsContinue = false
@@ -94,7 +94,7 @@ package struct ClientResponse: Sendable {
     /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// The status in words, with the target of a redirect.
+    /// The status as text, with the target of a redirect.
     package var statusText: String {
         let target = (300...399).contains(status) ? fields["location"] : nil
         return "status \(status)\(target.map { ", a redirect to \($0)" } ?? "")"

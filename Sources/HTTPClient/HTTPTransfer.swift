@@ -248,9 +248,9 @@ final class HTTPTransfer {
         }
     }
 
-    /// Ends the connection of a request that was not answered in time, unless others are answered on it.
+    /// Ends the connection of a request that was not answered in time, unless other requests on it are answered.
     ///
-    /// With HTTP/2, libcurl would use the connection again. If the network drops all packets, the kernel notices after minutes.
+    /// With HTTP/2, libcurl would reuse the connection. If the network drops all packets, the kernel notices only after minutes.
     func endSilentConnection() {
         guard let sending, let remote = sending.remote else { return }
         // A new connection begins with a few frames from the server.

@@ -34,8 +34,8 @@ int clinux_open_beneath(int directory_fd, const char *path);
 /// sendfile(2), which Swift's Glibc module does not offer on every architecture.
 ssize_t clinux_sendfile(int out_fd, int in_fd, int64_t *offset, size_t count);
 
-/// Whether all pages of a range of a file are in the page cache (mincore(2)). Returns nonzero if they are, and also if the kernel
-/// cannot tell. `length` is at most 1 MiB.
+/// Whether all pages of a range of a file are in the page cache (mincore(2)). Returns nonzero if they are, or if the kernel cannot
+/// say. `length` is at most 1 MiB.
 int clinux_is_in_page_cache(int fd, int64_t offset, size_t length);
 
 /// openat(2) with O_CLOEXEC. Swift cannot import the variadic original.
@@ -45,7 +45,7 @@ int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode);
 /// FALLOC_FL_KEEP_SIZE). Returns 0, or -1 with errno.
 int clinux_reserve(int fd, int64_t offset, int64_t length);
 
-/// Takes an exclusive flock(2) without waiting. Returns 0, or -1 with errno: EWOULDBLOCK if another open file has it.
+/// Takes an exclusive flock(2) without waiting. Returns 0, or -1 with errno: EWOULDBLOCK if another open file holds it.
 int clinux_try_lock(int fd);
 
 /// Releases the lock, even if a forked child still has the file open. Returns 0, or -1 with errno.

@@ -23,11 +23,11 @@ int clinux_refuse_threads(void);
 /// The processes and threads of the system, or 0 if they are unknown.
 uint64_t clinux_task_count(void);
 
-/// Opens the adjustment of the calling process's score for the kernel's choice of a process to kill for lack of memory, -1000 to 1000
-/// (proc_pid_oom_score_adj(5)), and reads it. Returns a descriptor, or -1 with errno.
+/// Opens and reads the adjustment of the calling process's score for the OOM killer, -1000 to 1000 (proc_pid_oom_score_adj(5)).
+/// Returns a descriptor, or -1 with errno.
 int clinux_open_oom_score(int *score);
 
-/// Sets the adjustment, also that of the processes forked later. Without a privilege it can be raised, and lowered to what it was.
+/// Sets the adjustment, which processes forked later inherit. An unprivileged process can raise it, and lower it to its former value.
 void clinux_set_oom_score(int file, int score);
 
 /// Starts tracing a process (PTRACE_ATTACH). A test shows that a worker cannot. Returns 0, or -1 with errno.
@@ -66,7 +66,7 @@ uint64_t clinux_cpu_time(pid_t process);
 /// Sets the name of the calling thread that `ps` shows, up to 15 bytes. The first thread names the process.
 void clinux_name_thread(const char *name);
 
-/// Whether the calling thread has the default scheduling policy (SCHED_OTHER), and not one that was set from outside.
+/// Whether the calling thread has the default scheduling policy (SCHED_OTHER) rather than one set from outside.
 int clinux_has_default_scheduling(void);
 
 /// Sets the scheduling policy of the calling thread: SCHED_BATCH, which does not preempt a running thread on wake-up, or SCHED_OTHER.

@@ -66,7 +66,7 @@ int clinux_adopt(int fd);
 /// filter acts on the socket itself, so on all processes that hold it. Returns 0, or -1 with errno.
 int clinux_refuse_handshakes(int listener);
 /// Whether handshakes with the local port of a TCP socket have begun and are not complete (sock_diag(7)). Returns 1 or 0, or -1 if
-/// the kernel does not tell.
+/// the kernel does not report it.
 int clinux_has_handshakes(int listener);
 
 /// recv(2). Returns a count, or -1 with errno.
@@ -91,7 +91,7 @@ int clinux_reset_on_close(int fd);
 /// The first address of a host name or number (getaddrinfo(3)). The port is set to 0.
 /// Returns 0, or the resolver's error number.
 int clinux_resolve(const char *host, clinux_address *address);
-/// Sends `text` as one datagram to a Unix socket. A name that begins with '@' is an abstract one. Returns 0, or -1 with errno.
+/// Sends `text` as one datagram to a Unix socket. A name that begins with '@' is abstract. Returns 0, or -1 with errno.
 int clinux_send_datagram(const char *name, const char *text);
 
 /// Blocks every signal on the calling thread, including the SIGPIPE of sendfile(2).

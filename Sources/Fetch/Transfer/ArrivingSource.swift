@@ -52,7 +52,7 @@ package final class ArrivingSource: Sendable {
 
     private let state = Mutex(State())
     private let waiters = Waiters()
-    /// Whether the fetch accepts an image that browsers show, too, although it is no animation.
+    /// Whether the fetch also accepts still images that browsers show.
     package let acceptsImages: Bool
 
     package init(acceptsImages: Bool = false) {

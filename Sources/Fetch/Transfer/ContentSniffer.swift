@@ -142,7 +142,7 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
     case empty = "empty"
     case unknown = "unknown"
 
-    /// Whether browsers show the content in an image element, whatever type is declared, and never run it.
+    /// Whether browsers show the content as an image, whatever its declared type, and never execute it.
     package var isShownAsImage: Bool { [.jpeg, .png, .webp, .avif].contains(self) }
 
     /// Returns a sentence about content that is not a source.

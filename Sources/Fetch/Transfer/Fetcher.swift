@@ -128,7 +128,7 @@ package final class Fetcher: Sendable {
         }
     }
 
-    /// Ends threads without waiting for them: a read from a network file system may take until its server answers.
+    /// Ends threads without waiting for them: a read from a network file system may block until its server answers.
     private static func end(_ threads: some Sequence<any BlockingWork>) {
         for threads in threads { SystemThread.start(name: "fetch-end") { threads.close() }?.detach() }
     }

@@ -58,7 +58,7 @@ struct ResponseHead {
             if location == nil, !value.isEmpty { location = value }
         case "content-length":
             guard value.count <= 18, let length = Int(Self.text(value)), value.allSatisfy({ (0x30...0x39).contains($0) })
-            else { return "Content-Length is no number" }
+            else { return "Content-Length is not a number" }
             if let known = contentLength, known != length { return "two different Content-Length fields" }
             contentLength = length
         case "transfer-encoding":

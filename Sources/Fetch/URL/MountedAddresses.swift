@@ -20,7 +20,7 @@ package struct ObjectAddress: Sendable {
     init(_ text: String, bucket: String, at service: WebAddress) throws(SourceURLError) {
         let start = "\(SourceURL.s3Scheme)\(bucket)/"
         let key = try Key.decode(text, after: start)
-        // Keys of S3 are Unicode text.
+        // S3 keys are Unicode text.
         guard String(validating: key, as: UTF8.self) != nil else { throw .badCharacter }
         let encoded = PercentEncoding.encode(key, keepsSlashes: true)
         canonical = start + encoded

@@ -67,7 +67,7 @@ package enum SourceURL: Sendable {
     /// The host to which requests go, in lower case and without brackets; `file` for a file.
     package var host: String { address?.host ?? "file" }
 
-    /// What capacity is shared by: the host, or the directory of a mount, because each may be on a file system of its own.
+    /// The unit by which capacity is shared: the host, or the directory of a mount, since each directory may be on its own file system.
     package var origin: String { if case .file(let file) = self { file.directory } else { host } }
 
     /// The host and port, for which fetches are limited; `file` for a file.

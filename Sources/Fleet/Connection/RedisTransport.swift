@@ -3,8 +3,8 @@ internal import HTTPClient
 
 /// A connected, non-blocking byte stream to a server: TCP, TLS over TCP, or a Unix socket. Not thread-safe.
 ///
-/// libcurl connects and encrypts, but sends nothing by itself. Of the addresses of a host, it tries those of both families at
-/// the same time (RFC 8305), and none of them takes all the time.
+/// libcurl connects and encrypts, but sends nothing by itself. It tries a host's IPv4 and IPv6 addresses at the same time (RFC
+/// 8305), and no address uses up the whole time limit.
 final class RedisTransport {
     private let connection: EasyHandle
     /// The socket, for poll(2).

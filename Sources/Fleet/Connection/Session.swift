@@ -19,7 +19,7 @@ final class Session {
 
     /// The name and version of the server, such as `redis 7.0.15`.
     private(set) var server = ""
-    /// Why the server refuses what nodes send, for reasons other than a missing right.
+    /// The reason, other than a missing right, why the server refuses the commands of nodes.
     private(set) var refusal: RedisRefusal?
 
     /// Connects, logs in, checks the server's version, selects the database, subscribes and checks rights. Blocks.
@@ -208,11 +208,11 @@ final class Session {
                 failure = error
             }
             do throws(RedisError) {
-                // To the end, because poll(2) does not see what libcurl has read ahead.
+                // Reads to the end, because poll(2) does not see bytes that libcurl has read ahead.
                 while try receive() {}
             } catch {
                 failure = failure ?? error
-                // After a reset, what had arrived can still be read.
+                // After a reset, bytes that had arrived can still be read.
                 _ = try? receive()
             }
             while values.count < commands.count, let value = try reader.next() { values.append(value) }

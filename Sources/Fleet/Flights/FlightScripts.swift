@@ -3,8 +3,8 @@
 /// A flight's key holds its lease, `L:token:`, to which `w` is appended once a caller on another node waits; later its record,
 /// `R…`. A single key for both lets one command look up the record and take the lease.
 enum FlightScripts {
-    /// Marks a lease as awaited by a caller, and returns the previous value: nil, a lease or a record. Argument: the time of a
-    /// lease in ms, for one that is marked and that never expires, as in a copy of the server's data without lifetimes.
+    /// Marks a lease as awaited by a caller, and returns the previous value: nil, a lease or a record. Argument: the lifetime of a
+    /// lease in ms, given to a marked lease that never expires, as in a copy of the server's data without lifetimes.
     static let await = RedisScript(
         .bytesOrNone,
         """
@@ -37,7 +37,7 @@ enum FlightScripts {
         return redis.call('PEXPIRE', KEYS[1], ARGV[2])
         """)
 
-    /// Ends a flight: replaces its lease by a record, or removes it, and notifies waiting callers. Arguments: the lease, the
+    /// Ends a flight: replaces its lease with a record, or removes it, and notifies waiting callers. Arguments: the lease, the
     /// record, its lifetime in ms (0 removes the lease), the channel, the message. Returns 1, or 0 if the lease is lost.
     static let complete = RedisScript(
         .integer,

@@ -22,7 +22,7 @@ package final class FlightTable: Sendable {
         let value = Mutex<[UInt8]?>(nil)
     }
 
-    /// How often a caller retries immediately after the value changed between two commands.
+    /// How many times a caller retries immediately after the value changed between two commands.
     private static let maxRaces = 4
     /// The number of polls after which a caller has the lifetime of another node's lease checked.
     private static let pollsPerCheck = 10
@@ -60,7 +60,7 @@ package final class FlightTable: Sendable {
         let began = purges.epoch.began
         let key = context.keys.flight(alias, cover: purges.cover(of: sourceURL))
         let value = Array("L:\(context.nodeName)/\(Hex.encode(UInt128.random(in: .min ... .max))):".utf8)
-        // Callers subscribe before they look, so that no message is missed.
+        // Callers subscribe before the lookup, so that no message is missed.
         let waiter = Waiter()
         waiters.withLock { $0[key, default: []].append(waiter) }
         defer {

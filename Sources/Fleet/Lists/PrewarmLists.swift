@@ -15,7 +15,7 @@ package protocol PrewarmLists: Sendable {
     ///
     /// - Parameters:
     ///   - count: The most entries. A runner should claim only what it can process now, so that all nodes share a list.
-    ///   - lists: Lists that have reached their concurrency on this node. Their entries delay no other list.
+    ///   - lists: Lists that have reached their concurrency limit on this node. Their entries delay no other list.
     func claim(_ count: Int, except lists: Set<String>) async throws(Fault) -> [PrewarmTicket]
 
     /// Renews claims. To be called at least every third of ``ClusterTimings/claimTime``.

@@ -183,7 +183,7 @@ package final class SharedPrewarm: PrewarmLists {
         ])
     }
 
-    /// The keys of everything that is stored for a list, apart from its entries.
+    /// The keys of a list's stored data, apart from its entries.
     private func names(_ id: String) -> [String] { [keys.prewarmList(id), keys.prewarmErrors(id), keys.prewarmResults(id)] }
 
     /// The latest lists, newest first, without their errors.

@@ -8,7 +8,7 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
     case deaf(server: String, RedisError)
     /// Purges may have been missed while the node was away, so every alias is revalidated.
     case revalidating
-    /// The node has worked by itself for this time, so that it may have missed purges.
+    /// The node has worked alone for this long, so it may have missed purges.
     case doubting(after: Duration)
 
     package var description: String {

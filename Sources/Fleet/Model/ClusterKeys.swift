@@ -1,4 +1,4 @@
-/// The names of everything that a cluster stores in the server, and of its channel.
+/// The names of a cluster's keys in the server, and of its channel.
 ///
 /// The names begin with the cluster's name and the version of the format, so that clusters, and nodes of two versions during an
 /// upgrade, can share a server. The cluster's name is a hash tag: a server with Redis Cluster keeps all names in one slot, so
@@ -10,7 +10,7 @@ struct ClusterKeys: Sendable {
     private let prefix: String
     /// The pattern of all names and the channel, as used in ACL rules.
     private let pattern: String
-    /// See ``ClusterMessage``. All databases of a server have their channels in common.
+    /// See ``ClusterMessage``. Channels are shared by all databases of a server.
     let channel: String
 
     init(name: String, database: Int = 0) {

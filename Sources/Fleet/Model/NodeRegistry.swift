@@ -81,7 +81,7 @@ final class NodeRegistry: Sendable {
         state.withLock { $0.knownNodes = Set($0.knownNodes).union([name, other]).sorted() }
     }
 
-    /// Counts the known nodes as live until they would have noticed otherwise: the server may be another one.
+    /// Counts the known nodes as live until they must have noticed the loss: the server may be a different one.
     func reconnected() {
         state.withLock { $0.expected = ($0.expected.names.union($0.knownNodes), time.now + timings.nodeLifetime) }
     }
@@ -128,7 +128,7 @@ final class NodeRegistry: Sendable {
         return [
             // First, because other nodes remove names without a key from the list.
             RedisCommand(.statusOrBytes, ["SET", keys.node(name), value, "PX", timings.nodeLifetime, "GET"]),
-            // Each time: the server may have evicted the list.
+            // Repeated with each heartbeat: the server may have evicted the list.
             RedisCommand(.integer, ["SADD", keys.nodes, name]),
         ]
     }

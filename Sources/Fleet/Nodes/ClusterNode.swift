@@ -29,7 +29,7 @@ final class ClusterNode: Sendable {
     ///
     /// - Parameters:
     ///   - context: The context with the callers' command connection.
-    ///   - stream: The connection for blocking reads, after which no other commands may queue.
+    ///   - stream: The connection for blocking reads, on which other commands would have to wait.
     init(
         _ context: ClusterContext, stream: any RedisCommands, cache: Cache, disk: any BlockingWork, reporter: StateReporter,
         handlers: ClusterHandlers, executor: (any TaskExecutor)? = nil

@@ -38,7 +38,7 @@ enum ClusterTime {
         clock.set(try reply.integer(in: 0...maxMilliseconds), askedAt: start)
     }
 
-    /// The largest plausible time. What is computed from it is in the range of the ledger's numbers, too.
+    /// The largest plausible time. Times computed from it fit into the ledger's numbers, too.
     static let maxMilliseconds: Int64 = 1 << 52
 
     /// The server's clock with its correction, in milliseconds since 1970.

@@ -99,7 +99,7 @@ final class PurgeFollower: Sendable {
 
     // MARK: Purges of this node
 
-    /// Applies a purge on this node, and adds it to the stream. Without the server, or if that has lost the stream, the purge
+    /// Applies a purge on this node, and adds it to the stream. If the server is unreachable or has lost the stream, the purge
     /// stays pending, and the follower adds it later.
     ///
     /// - Parameter stream: The stream over a connection that is not blocked by reads.
@@ -208,7 +208,7 @@ final class PurgeFollower: Sendable {
             last = page.last?.id ?? last
             isPage = page.count == PurgeStream.pageSize
         }
-        // The server has lost its end, so that entries with ids before the position may be new, and trimmed.
+        // The server has lost the stream's end, so entries with ids before the position may be new, and may have been trimmed.
         if !passesPosition { await missed(.certain, isReported: true, isTrimmed: true) }
         let lost = sent.filter { purge in
             guard !tokens.contains(purge.token) else { return false }
@@ -313,7 +313,7 @@ final class PurgeFollower: Sendable {
 
     // MARK: The ledger
 
-    /// Reads from the ledger; nil if that fails.
+    /// Reads from the ledger; nil on failure.
     private func read<Result: Sendable>(_ body: @escaping @Sendable (SQLiteConnection) throws -> Result) async -> Result? {
         await disk.run { [cache] in try? cache.ledger.read(body) } ?? nil
     }

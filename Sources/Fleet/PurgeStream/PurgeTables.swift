@@ -76,7 +76,7 @@ package struct PurgeTables {
 
     /// - Parameters:
     ///   - part: When the node last took part in the cluster, by the monotonic clock.
-    ///   - name: The name under which it did.
+    ///   - name: The name under which it took part.
     func setClock(_ sample: SharedClock.Sample, ofBoot boot: String, part: Int64, as name: String) throws {
         try database.run(
             "INSERT OR REPLACE INTO clock VALUES (1, ?, ?, ?, ?, ?, ?)",

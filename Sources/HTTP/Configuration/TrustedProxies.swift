@@ -18,7 +18,7 @@ struct TrustedProxies: Sendable {
         fileprivate let field: ForwardedField
         /// The number of list elements, counted from the end, that trusted proxies added; nil if the peer is not trusted.
         fileprivate let trustedElements: Int?
-        /// Whether ``client`` may be a proxy, behind which the client is unknown: an untrusted peer sent fields that proxies add,
+        /// Whether ``client`` may be a proxy that hides the actual client: an untrusted peer sent fields that proxies add,
         /// or the trusted proxies name no address but their own.
         let mayBeProxy: Bool
 

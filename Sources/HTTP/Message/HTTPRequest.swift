@@ -32,7 +32,7 @@ package struct HTTPRequest: ~Copyable {
     /// Whether the request seems to come through an unconfigured proxy, so that many clients share ``clientAddress``.
     package var isFromUnlistedProxy: Bool { origin.isUnlistedProxy }
 
-    /// Whether ``clientAddress`` may be that of a proxy, so that any client may be behind it.
+    /// Whether ``clientAddress`` may be a proxy's, with any client behind it.
     package var isOfUnknownClient: Bool { origin.mayBeProxy }
 
     /// The client's scheme as reported by a trusted proxy (`Forwarded` or `X-Forwarded-Proto`); otherwise `http`.

@@ -11,7 +11,7 @@ struct ConnectionTimeouts {
         case timedOut
     }
 
-    /// How long input is awaited after the last response, so that no reset destroys the response, and how long it is read in all.
+    /// How long input is awaited after the last response, so that no reset destroys the response, and how long it is read in total.
     /// Some proxies (Apache, Varnish) read a refusal only after the whole upload.
     private static let lingerTime: UInt64 = 3_000_000_000
     private static let longestLingerTime: UInt64 = 30_000_000_000

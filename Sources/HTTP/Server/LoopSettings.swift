@@ -1,7 +1,7 @@
 internal import Synchronization
 internal import SystemIO
 
-/// What all loops of a server share: the handler, the configuration, and what follows from it.
+/// The state that all loops of a server share: the handler, the configuration, and values derived from it.
 struct LoopSettings: Sendable {
     let configuration: HTTPServerConfiguration
     let handler: any HTTPHandler

@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// The order in which the kernel ends processes for lack of memory: workers, then the zygote, then the server, which answers for
-/// them. Otherwise the largest one ends, which is the server while animations are small.
+/// The order in which the kernel kills processes when memory runs out: workers, then the zygote, then the server, which handles
+/// their loss. By default it kills the largest process, which is the server while animations are small.
 struct MemoryPriority {
     private let file: Int32
     private let zygote: Int32

@@ -215,7 +215,7 @@ package final class Cache: Sendable {
         try await list { try $0.aliases(of: sourceURL, limit: Self.mostListed) }
     }
 
-    /// Those of the renditions that are stored. Does not count as use.
+    /// The renditions under these keys that are stored. Does not count as use.
     ///
     /// - Throws: As ``list(of:)``.
     package func list(_ keys: [AliasKey]) async throws(CacheError) -> [ListedRendition] {

@@ -185,7 +185,7 @@ package enum StandardError {
     /// Writes a line. See ``write(_:)`` and ``Swift/String/withoutControls``.
     package static func writeLine(_ text: String) { write(text.withoutControls + "\n") }
 
-    /// The width of the terminal; 80 if it does not say.
+    /// The width of the terminal; 80 if it is unknown.
     package static var columns: Int {
         var size = winsize()
         return ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80

@@ -116,7 +116,7 @@ package struct OutputFile: Sendable {
         }
     }
 
-    /// Discards the bytes; also after ``complete()`` has failed.
+    /// Discards the bytes, even after ``complete()`` has failed.
     package func discard() {
         if case .replacement(_, let partial, _) = place { unlink(partial) }
     }

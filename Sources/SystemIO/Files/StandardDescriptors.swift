@@ -38,7 +38,7 @@ package enum StandardOutput {
 
     /// Flushes the output buffered by `print`. Unlike the flush at exit, reports errors.
     ///
-    /// - Throws: ``FileError``, also for earlier failed writes.
+    /// - Throws: ``FileError``, even for earlier failed writes.
     package static func flush() throws(FileError) {
         if clinux_flush_output() != 0 { throw failure(errno) }
     }

@@ -4,8 +4,8 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// The text with each control character replaced. Names of files and links of pages may contain any, with which a terminal
-    /// would hide or change what it shows (CWE-150).
+    /// The text with each control character replaced. File names and links of pages may contain some, which could make a terminal
+    /// hide or change its output (CWE-150).
     package var withoutControls: String {
         guard unicodeScalars.contains(where: \.isControl) else { return self }
         var text = UnicodeScalarView()
