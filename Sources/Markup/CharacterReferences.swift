@@ -81,8 +81,8 @@ package enum LinkText {
         return String(link)
     }
 
-    /// Percent-encodes what no URL contains behind its host (RFC 3986). Foundation does so too, but then also encodes the percent
-    /// signs of what is encoded already: in `a%20é.gif`, the `%20`.
+    /// Percent-encodes characters that a URL must not contain after its host (RFC 3986). Foundation would also encode the percent
+    /// signs of existing escapes, such as `%20` in `a%20é.gif`.
     package static func encode(_ link: String) -> String {
         let bytes = Array(link.utf8)
         let isDelimiter = { (byte: UInt8) in "/?#".utf8.contains(byte) }

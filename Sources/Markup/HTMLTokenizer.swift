@@ -174,7 +174,7 @@ package struct HTMLTokenizer {
 
     /// Removes the start of a tag that is too long, as text; returns nil if the tag may still end.
     ///
-    /// A shorter piece would let a page of many `<` be searched to its end once for each of them.
+    /// With shorter pieces, a page of many `<` would be searched to its end once per `<`.
     private func takeLongTag(_ rest: inout ArraySlice<UInt8>) -> Token? {
         rest.count > Self.maxTagLength ? Self.take(rest.startIndex + Self.maxTagLength, from: &rest) : nil
     }

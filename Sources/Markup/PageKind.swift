@@ -4,7 +4,7 @@ package enum PageKind: String, Sendable, CaseIterable {
     case page
     /// A feed (RSS, Atom, JSON Feed), whose readers cache and transform its images.
     case feed
-    /// An email, whose images a proxy requests for mail programs unknown to it.
+    /// An email, whose images a proxy may request on behalf of unknown mail programs.
     case mail
     /// A page in AMP HTML, whose cache stores one variant of each image.
     case amp

@@ -91,7 +91,7 @@ package struct PageRewriter {
             if let index = openFallback.lastIndex(of: name) {
                 openFallback.removeSubrange(index...)
             } else if !openFallback.contains("object") {
-                // The end of an element around a `<video …/>`, which is not closed, ends that too. An object stays open.
+                // The end tag of an element around an unclosed `<video …/>` closes the video too. An object stays open.
                 openFallback = []
             }
             if name == "picture" { openPictures = max(0, openPictures - 1) }

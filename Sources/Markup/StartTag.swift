@@ -1,6 +1,6 @@
 /// A start tag as a page contains it.
 package struct StartTag: Equatable {
-    /// An attribute. Of several attributes with one name, the first applies (HTML standard, section 13.2.5.33).
+    /// An attribute. Of several attributes with the same name, the first applies (HTML standard, section 13.2.5.33).
     package struct Attribute: Equatable {
         /// The name in lower case.
         package let name: String

@@ -168,8 +168,8 @@ struct ContentProbe: ~Copyable {
     /// The maximum number of pixels in pictures whose loss of colour shows whatever the content: emoji and stickers.
     private static let smallPicture = 128 * 128
 
-    /// The largest picture with full chroma. In larger ones, encoders need more memory for it than a job has: libaom beside
-    /// alpha from 2.5 million pixels on, without alpha from 3.7 million, and libvpx at 3840 × 2160.
+    /// The largest picture with full chroma. For larger pictures, encoders with full chroma need more memory than a job has: libaom
+    /// from 2.5 million pixels with alpha and from 3.7 million without, and libvpx at 3840 × 2160.
     private static let mostPixelsOfFullChroma = 2_100_000
 
     /// A change of fewer than one block in this number is small.

@@ -20,7 +20,7 @@ struct SamplePlan: Equatable {
         var (time, end) = (0, 0)
         var isAfterSync = false
         func enter(_ distance: Int) { shortest = shortest == 0 ? distance : min(shortest, distance) }
-        // The frame in which a file breaks off is rarely whole. Of a single frame, the part that there is is shown.
+        // The frame in which a file breaks off is rarely whole. If it is the only frame, its existing part is shown.
         let isPart = summary.ending == .brokenOff && summary.delays.count > 1
         for (index, delay) in summary.delays.dropLast(isPart ? 1 : 0).enumerated() {
             isAfterSync = isAfterSync || !summary.dependentFrames.contains(index)

@@ -64,7 +64,7 @@ package final class PrewarmQueue: Sendable {
     /// given up. Called on any thread; must not block.
     package typealias Report = @Sendable (PrewarmReport, _ callback: String, _ ended: @escaping @Sendable () -> Void) -> Void
 
-    /// Starts no more entries, and cancels those in progress, which are pending again after the next start or for other nodes.
+    /// Starts no more entries, and cancels those in progress, which become pending again, for other nodes or after the next start.
     package func stop() {
         isStopped.store(true, ordering: .relaxed)
         for runner in runners { runner.stop() }

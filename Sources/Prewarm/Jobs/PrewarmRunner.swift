@@ -17,7 +17,7 @@ final class PrewarmRunner: Sendable {
     /// The time after which a list is reported again, by any node.
     private static let reportTime = Duration.seconds(600)
 
-    /// The number of entries that wait or pause from which no more are claimed.
+    /// The number of waiting and pausing entries at which no more are claimed.
     private static let waitingLimit = 1000
 
     /// See ``PrewarmQueue/Limits/concurrency``.
@@ -41,7 +41,7 @@ final class PrewarmRunner: Sendable {
     private struct State {
         /// The claimed entries and reports: those in progress, and those that wait.
         var active: Set<PrewarmTicket> = []
-        /// Claimed entries that wait because their lists have reached their concurrency on this node, and those that pause.
+        /// Claimed entries that wait because their lists have reached their concurrency limit on this node, and those that pause.
         var waiting: [Work] = []
         /// The number of entries in progress. Those that pause do not count.
         var running = 0
@@ -58,7 +58,7 @@ final class PrewarmRunner: Sendable {
         mutating func add(_ tickets: [PrewarmTicket]) {
             for ticket in tickets where active.insert(ticket).inserted {
                 let entry = try? JSONDecoder().decode(QueuedEntry.self, from: Data(ticket.payload))
-                // No entry waits for a concurrency that is never reached.
+                // A concurrency of 0 would let the entry wait forever.
                 waiting.append(Work(ticket: ticket, entry: entry.flatMap { $0.concurrency > 0 ? $0 : nil }))
             }
         }

@@ -95,7 +95,7 @@ package struct PrewarmList: Sendable, Equatable {
         }
     }
 
-    /// The name of an element without its prefix; nil for a token that is not its start.
+    /// The name of an element without its prefix; nil for a token other than a start tag.
     private static func element(_ token: HTMLTokenizer.Token) -> Substring? {
         guard case .startTag(let tag) = token else { return nil }
         return tag.name.split(separator: ":").last

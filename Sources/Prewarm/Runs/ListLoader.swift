@@ -95,7 +95,7 @@ package struct ListLoader {
     }
 
     private func download(_ url: String) throws(PrewarmRunError) -> [UInt8] {
-        // A list must not lead to the sockets of this machine.
+        // A list must not address the sockets of this machine.
         guard ServerClient.socketPath(url) == nil else {
             throw PrewarmRunError("The sitemap \(url) cannot be read: its address is not a URL.")
         }

@@ -39,8 +39,7 @@ package final class ProgressDisplay: Sendable {
 
     /// `█████░░░░░ 250/500  12.3/s  0:20 left  hits 10  new 215  failed 25  saved 12.3 MB`
     ///
-    /// - Parameter columns: The width of the terminal; nil for a line without a bar. A longer line would not be replaced by the
-    ///   next one.
+    /// - Parameter columns: The width of the terminal; nil for a line without a bar. The next line could not replace a longer one.
     static func line(_ totals: PrewarmTotals, of count: Int, resumed: Int, elapsed: Duration, columns: Int?) -> String {
         let seconds = elapsed / .seconds(1)
         let rate = seconds > 0 ? Double(totals.done - resumed) / seconds : 0
@@ -50,7 +49,7 @@ package final class ProgressDisplay: Sendable {
             "new \(totals.new)", "failed \(totals.failed)", "saved \(NumberText.bytes(totals.saved))",
         ].joined(separator: "  ")
         guard let columns else { return numbers }
-        // The last column stays free: some terminals begin a line behind it.
+        // The last column stays free: some terminals begin a new line after it.
         let width = min(24, columns - 2 - numbers.count)
         guard width >= 4 else { return String(numbers.prefix(columns - 1)) }
         let filled = totals.done * width / max(1, count)

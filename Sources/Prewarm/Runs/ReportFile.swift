@@ -77,7 +77,7 @@ package enum ReportFile {
     }
 
     private static func quoted(_ field: String) -> String {
-        // A list that others wrote may have lines that spreadsheets take for formulas. No URL and no number begins so.
+        // A list may contain text that spreadsheets would run as a formula. No URL and no number begins like one.
         let isFormula = field.utf8.first.map { "=+-@".utf8.contains($0) } == true
         let field = isFormula ? "'" + field : field
         guard field.utf8.contains(where: { $0 == 0x22 || $0 == 0x2C || $0 == 0x0A || $0 == 0x0D }) else { return field }

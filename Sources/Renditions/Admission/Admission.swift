@@ -284,7 +284,7 @@ package final class Admission: Sendable {
         let memory = try reserve(bytes: Int(rendition.length))
         let writable = file.descriptor
         if writable === rendition.descriptor {
-            // It holds the memory from now on, which must not hold it, too.
+            // The descriptor will hold the memory, so the memory must not hold the descriptor.
             memory.addReaders { [weak writable] in if let writable { ftruncate(writable.number, 0) } }
         } else {
             // The rendition's own descriptor is open for reading only.
@@ -300,12 +300,12 @@ package final class Admission: Sendable {
     /// Slots taken and bytes accounted for.
     var load: (jobs: Int, bytes: Int) { state.withLock { ($0.jobs.total, $0.bytes.total) } }
 
-    /// Records that a job no longer counts towards the share of its origin.
+    /// Records that a job no longer counts towards its origin's share.
     func jobLeavesOrigin(cost: Int, _ owner: Owner) {
         state.withLock { $0.jobs.endFetch(cost, owner) }
     }
 
-    /// Returns the slots of a job that has left its origin.
+    /// Returns the slots of a job that no longer counts towards its origin's share.
     func releaseJob(cost: Int, _ owner: Owner) {
         state.withLock { $0.jobs.add(-cost, owner) }
     }

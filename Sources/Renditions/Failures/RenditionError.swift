@@ -168,7 +168,7 @@ extension RenditionError {
         }
     }
 
-    /// Whether the source is no animation, but an image that browsers show.
+    /// Whether the source is a still image that browsers show.
     package var isOfImage: Bool {
         switch self {
         case .fetchFailed(.notAnAnimation(let kind)): kind.isShownAsImage

@@ -85,7 +85,7 @@ extension SourceValidators {
     }
 }
 
-/// The file of a source that is sent as it is.
+/// The file of a source that is sent unchanged.
 package enum OriginalFile {
     /// The bytes that distinguish all formats, unless a long box precedes the brands of a clip.
     private static let headLength = 512
@@ -95,7 +95,7 @@ package enum OriginalFile {
         withHead(of: file) { SourceFormat(of: $0) ?? .gif }
     }
 
-    /// The media type according to the first bytes. A file that is no animation may be a JPEG.
+    /// The media type according to the first bytes. A still image may be a JPEG.
     package static func mediaType(_ file: SharedDescriptor) -> String {
         withHead(of: file) { head in
             head.starts(with: [0xff, 0xd8, 0xff]) ? "image/jpeg" : (SourceFormat(of: head) ?? .gif).mediaType

@@ -89,7 +89,7 @@ struct MissRunner: Sendable {
         return result
     }
 
-    /// Fetches an image that is no animation, and stores it as it is.
+    /// Fetches a still image, and stores it unchanged.
     ///
     /// - Parameter request: For the source itself.
     func runImage(_ request: RenditionRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
@@ -107,7 +107,7 @@ struct MissRunner: Sendable {
     private func runLocally(
         _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
     ) async throws(RenditionError) -> RenditionResult {
-        // Not the request, whose watch holds the flight.
+        // Captures the source and not the request, whose watch holds the flight.
         flight.progress.fetches { [loader, source = request.source] in loader.arrived(source) }
         switch try await fetch(request, validatorsOf: stored, slot, flight.turn) {
         case .notModified(let unmodified, let epoch):

@@ -14,7 +14,7 @@ struct RenditionJob: Sendable {
     private let alias: AliasRecord?
     let epoch: Epoch
     let storage: StoragePermission
-    /// The facts of a source that breaks off, if the job stores it unchanged: no worker reads it then. Else nil.
+    /// The facts of a source that breaks off and is stored unchanged, without a worker; nil for other jobs.
     var factsOfIncompleteSource: RenditionFacts?
     private var times: StageTimes
 
@@ -110,7 +110,7 @@ struct ProductionLog: Sendable {
             logger.info("produced a rendition that its origin forbids to store", metadata: metadata)
         case .unstored(_, let reason):
             metadata["reason"] = "\(reason)"
-            // Whoever purges knows it.
+            // A purge is deliberate, so it is no reason for a warning.
             let level: Logger.Level = reason == .purged ? .info : .warning
             logger.log(level: level, "produced a rendition that could not be stored", metadata: metadata)
         case .stored, .existing:

@@ -245,7 +245,7 @@ package struct RenditionPipeline: Sendable {
     }
 
     /// Returns the source itself in place of a rendition that cannot be produced. No cache may store that answer, because
-    /// another attempt may succeed, unless the source is an image that is no animation.
+    /// another attempt may succeed, unless the source is a still image.
     ///
     /// - Returns: Nil if the error concerns the request or the source, or the source cannot be answered either.
     /// - Throws: ``RenditionError`` for a cause in the client or this server, such as a used-up allowance. Another request may
@@ -268,7 +268,7 @@ package struct RenditionPipeline: Sendable {
         }
     }
 
-    /// Returns an image that is no animation. Sites keep some under the names of GIFs, and browsers show them.
+    /// Returns a still image. Some sites name still images `.gif`, and browsers show them.
     private func image(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
         if let stored = await stored(request) { return RenditionResult(stored, .hit) }
         if request.isOnlyFromStore { throw .notStored }

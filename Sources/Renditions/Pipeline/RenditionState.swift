@@ -138,7 +138,7 @@ package final class RenditionState: Sendable {
 struct FlightKey: Hashable, Sendable {
     let source: SourceURL
     let rendition: Rendition
-    /// Whether an image that is no animation is the outcome.
+    /// Whether the outcome is a still image.
     private let isImage: Bool
 
     init(_ request: RenditionRequest, isImage: Bool = false) {

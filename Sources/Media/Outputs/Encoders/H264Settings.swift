@@ -154,7 +154,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 /// another 4 %. A second thread only shortens the wait.
 ///
 /// The largest pictures have no B-frames and one reference. At 3840 × 2160, that takes 311 MB with a lookahead of 5 frames,
-/// instead of 461 MB with the preset's. A worker has about 430 MB beside canvases and libraries, and less for a clip.
+/// instead of 461 MB with those of the preset. A worker has about 430 MB beside canvases and libraries, and less for a clip.
 struct EncoderBudget: Equatable {
     /// Frames of lookahead.
     let lookahead: Int

@@ -25,7 +25,7 @@ enum GIFSourceCopy {
         return source.nextImage() == nil && source.isAtEnd ? file + [0x3b] : nil
     }
 
-    /// Whether the data of every frame hold all of its pixels. Browsers end an animation at a frame that lacks some.
+    /// Whether every frame has data for all of its pixels. Browsers end an animation at a frame that lacks pixels.
     static func isWhole(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError) -> Bool {
         var reader = try GIFReader(bytes, limits: limits)
         while try reader.next() {
