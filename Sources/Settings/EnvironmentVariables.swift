@@ -5,7 +5,7 @@ struct EnvironmentVariables {
     /// Variables that Kubernetes injects for services named `gifreel` or `gifreel-…`, sorted.
     private(set) var injected: [String] = []
 
-    /// - Throws: ``SettingsError`` for a variable of neither kind, for two that set one setting, and for an empty secret.
+    /// - Throws: ``SettingsError`` for a variable of neither kind, for two that set the same setting, and for an empty secret.
     init(_ environment: [String: String]) throws(SettingsError) {
         for (variable, value) in environment.sorted(by: { $0.key < $1.key }) where variable.hasPrefix("GIFREEL_") {
             // For a service named `gifreel-server`, one injected variable has the name of a setting.

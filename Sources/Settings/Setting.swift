@@ -213,7 +213,7 @@ private struct Rule<Scalar: SettingScalar>: Sendable {
     }
 }
 
-/// What has the properties that settings hold.
+/// A type whose properties hold the values of settings.
 protocol SettingOwner: Sendable {
     associatedtype Member: Sendable
 

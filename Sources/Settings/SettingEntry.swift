@@ -63,7 +63,7 @@ package enum TextFile {
         let bytes = try translating(try bytes(of: path, atMost: maximumBytes)) { (error: FileError) in
             SettingsError("\(name) cannot be read: \(error.reason).")
         }
-        // With a replacement for each wrong byte, a key of random bytes would be another key.
+        // Replacing invalid bytes would turn a key of random bytes into another key.
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw SettingsError("\(name) is not text in UTF-8.")
         }

@@ -1,6 +1,6 @@
 /// Reads settings from flags, environment variables and a file, in this order of precedence.
 package enum SettingsReader {
-    /// The result of a reading.
+    /// The result of reading the settings.
     package struct Result: Sendable {
         package let settings: Settings
         /// The source of each value that is not a default, by the setting's full name: `--set`, a variable, or a line of the

@@ -112,7 +112,7 @@ extension Setting {
             "Upper limit for the lifetime that an origin sets."),
         Setting(
             "cache.max_age", \.lifetimes.maxAge, inWholeSeconds: .zero...decade, .live,
-            "max-age of Cache-Control in responses; shorter where the source is fresh for less."),
+            "max-age of Cache-Control in responses; shorter if the source is fresh for less time."),
         Setting(
             "cache.cdn_max_age", \.lifetimes.cdnMaxAge, inWholeSeconds: .zero...decade, .live, whenUnset: "no fields for CDNs",
             example: "7d",
@@ -158,7 +158,7 @@ extension Setting {
         Setting(
             "sources.require_signature", \.signing.isRequired, .live,
             whenUnset: "true if signing.keys holds a key", example: "true",
-            "Whether requests must be signed. false accepts unsigned requests while clients are changed over."),
+            "Whether requests must be signed. false accepts unsigned requests while clients change over."),
         Setting(
             "sources.loop_name", \.fetch.loopName, .live,
             "Name of this server in CDN-Loop. Requests that carry it are loops and are refused."),
@@ -235,7 +235,7 @@ extension Setting {
             "Time that a conversion may wait for a worker before the request gets 503."),
         Setting(
             "transcode.wait_timeout", \.transcode.waitTimeout, in: millisecond...day, .live,
-            "Time that a request may wait for its rendition in all before it gets 503. A conversion that has begun goes on."),
+            "Time that a request may wait for its rendition in total before it gets 503. A conversion that has begun goes on."),
         Setting(
             "transcode.queue_bytes", \.transcode.queueBytes, in: .mebibytes(1) ... .tebibytes(1), .live,
             "Memory for sources in progress, and for renditions while the disk is full. A fetch reserves sources.max_bytes at first."
@@ -285,7 +285,7 @@ extension Setting {
         ),
         Setting(
             "renditions.undither", \.renditions.undither, .live,
-            "Whether the dither that a palette forced on a film is taken out of renditions whose requests have no option undither."
+            "Whether the palette dither of films is removed from renditions whose requests do not set undither."
         ),
     ]
 
@@ -429,7 +429,7 @@ extension Setting {
             "Bearer token of admin requests (PURGE, /cache, /prewarm): 16 random bytes or more."),
         Setting(
             "admin.previous_token", \.admin.previousToken, isSecret: true, .live, whenUnset: "one token is valid",
-            "Token that is valid as well, while clients are changed over to admin.token."),
+            "Second token that is valid while clients change over to admin.token."),
     ]
 
     private static let hook = SettingFamily(
@@ -481,7 +481,7 @@ extension Setting {
         Setting(
             "metrics.hosts", \.metrics.hosts, .live, whenUnset: "addresses and local names",
             example: "*.monitoring.example.com",
-            "Names of this server under which metrics.allow holds, besides addresses, local names and the host of server.public_url."
+            "Names of this server under which metrics.allow applies, besides addresses, local names and the host of server.public_url."
         ),
         Setting(
             "tracing.endpoint", \.tracing.endpoint, .restart, whenUnset: "no traces are exported",

@@ -66,7 +66,7 @@ struct BlockListTests {
         #expect(try server.request("POST", "/mp4", body: gif).status == 200)
         try directory.write("block.list", lines + "\nsha256:12 wrong\n")
         kill(server.identifier, SIGHUP)
-        try server.waitForLog("is no block list: line 5 does not begin with")
+        try server.waitForLog("is not a block list: line 5 does not begin with")
         #expect(try server.request("POST", "/jpg", body: gif).status == 451)
     }
 

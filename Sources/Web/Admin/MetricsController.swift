@@ -5,10 +5,10 @@ internal import Telemetry
 
 /// Handles `/metrics`.
 ///
-/// Clients at the addresses of `metrics.allow` need no token. All others need the admin token, because metrics reveal the load
-/// of the service, and so do those behind a proxy that does not name them. The `Host` of a request without a token must be a name
-/// that no web page can point at this server: a page whose own name resolves to the server's address (DNS rebinding) has the
-/// browser's address and may read the response.
+/// Clients at the addresses of `metrics.allow` need no token. All others need the admin token, because metrics reveal the load of
+/// the service. So do clients behind a proxy that does not report their addresses. The `Host` of a request without a token must be
+/// a name that no web page can point at this server: requests of a page whose name resolves to the server's address (DNS rebinding)
+/// come from the browser's address, and the page may read their responses.
 struct MetricsController: Sendable {
     let registry: PrometheusRegistry
     let allowed: ClientList

@@ -147,9 +147,9 @@ struct APIOperation: Sendable {
     private static let facts = [
         APIOperation(
             method: "post", path: "/\(Route.facts)", id: "post_facts",
-            summary: "What is stored of the images of a page, and what the page does with them. Fetches nothing.",
+            summary: "The stored facts of a page's images, and what the page does with them. Fetches nothing.",
             parameters: [
-                .query("queue", ["type": "string", "enum": ["true", "false"]], "Whether what is not stored is produced.")
+                .query("queue", ["type": "string", "enum": ["true", "false"]], "Whether missing renditions are produced.")
             ] + APIParameters.access,
             body: [
                 "application/json": ["type": "array", "items": APISchemas.text, "maxItems": .whole(FactsController.maxSources)]
@@ -161,7 +161,7 @@ struct APIOperation: Sendable {
             summary: "What gifreel.js does with the images of a page, as a module.",
             parameters: [
                 .query("url", APISchemas.url, "The URL of a source. Can be repeated."),
-                .query("try", APISchemas.text, "Any text: browsers load a module of one address once."),
+                .query("try", APISchemas.text, "Any text: browsers load a module once per address."),
             ],
             answers: [Answer(200, "The module.", ["text/javascript": APISchemas.text])],
             problems: ProblemTable.request + ProblemTable.access + ProblemTable.rate + ProblemTable.load),
@@ -187,7 +187,7 @@ struct APIOperation: Sendable {
     private static let mounts = [
         APIOperation(
             method: "get", path: "/{mount}/{path}", id: "get_mounted",
-            summary: "A rendition below a mount, in the format of the extension. Options stand in the query.",
+            summary: "A rendition below a mount, in the format of the extension. Options are in the query.",
             parameters: [
                 prefer, .path("mount", ["type": "string", "pattern": "^[a-z0-9_-]+$"], "The name of a mount."),
                 .path("path", APISchemas.text, "The path of the source with the extension of a format. It may have slashes."),
@@ -220,7 +220,7 @@ struct APIOperation: Sendable {
 
     private static let pages = [
         APIOperation(
-            method: "get", path: "/", id: "get_home", summary: "A page on which to try the service.",
+            method: "get", path: "/", id: "get_home", summary: "A page for trying the service.",
             answers: [
                 Answer(200, "The page.", ["text/html; charset=utf-8": APISchemas.text]), .part("text/html; charset=utf-8"),
                 .notModified,
@@ -249,7 +249,7 @@ struct APIOperation: Sendable {
     ]
 
     private static let statusID = Parameter.path(
-        "id", ["type": "string", "pattern": "^[0-9a-f]{32}$"], "The id that the answer with 202 has in Location.")
+        "id", ["type": "string", "pattern": "^[0-9a-f]{32}$"], "The id in the Location of the 202 response.")
 
     private static let statusRoutes = [
         APIOperation(
@@ -277,15 +277,15 @@ struct APIOperation: Sendable {
     private static let operators = requiringToken([
         APIOperation(
             method: "get", path: "/cache", id: "get_cache",
-            summary: "Numbers of the cache, what is stored of one source, or what is blocked.",
+            summary: "The statistics of the cache, the stored renditions of a source, or the stored sources that are blocked.",
             parameters: [
                 .query("url", APISchemas.text, "The URL of a source."),
                 .query("blocked", ["type": "string", "enum": ["true"]], "Stored sources on the block list."),
-                .query("after", APISchemas.text, "The value of next of the part before."),
+                .query("after", APISchemas.text, "The value of next in the previous part."),
             ],
             answers: [
                 Answer(
-                    200, "The numbers, or what is stored.",
+                    200, "The statistics, or what is stored.",
                     [
                         "application/json": [
                             "oneOf": [
@@ -296,7 +296,7 @@ struct APIOperation: Sendable {
             ]),
         APIOperation(
             method: "delete", path: "/cache", id: "delete_cache",
-            summary: "Purges what exactly one of url, prefix, host, mount and all names.",
+            summary: "Purges the scope that exactly one of url, prefix, host, mount and all gives.",
             parameters: [
                 .query("url", APISchemas.text, "The URL of a source."),
                 .query("prefix", APISchemas.text, "The beginning of URLs."),
@@ -317,33 +317,33 @@ struct APIOperation: Sendable {
             method: "get", path: "/explain", id: "get_explain", summary: "Why a source is or is not converted.",
             parameters: [
                 .query("url", APISchemas.text, "A source, or the address of a rendition here.", isRequired: true),
-                .query("fetch", ["type": "string", "enum": ["true", "false"]], "Whether it is tried now, stored nowhere."),
+                .query("fetch", ["type": "string", "enum": ["true", "false"]], "Whether to try it without storing anything."),
             ],
             answers: [.json("The explanation.", "Explanation")]),
         APIOperation(
-            method: "get", path: "/top", id: "get_top", summary: "What has cost most lately.",
+            method: "get", path: "/top", id: "get_top", summary: "The largest consumers of the last minutes.",
             parameters: [
-                .query("by", APISchemas.words(UsageBoard.Measure.allCases), "What is summed up."),
-                .query("of", APISchemas.words(UsageBoard.Subject.allCases), "By what it is summed up."),
+                .query("by", APISchemas.words(UsageBoard.Measure.allCases), "The quantity that is summed."),
+                .query("of", APISchemas.words(UsageBoard.Subject.allCases), "The subject by which the sums are grouped."),
                 .query("limit", ["type": "integer", "minimum": 1, "maximum": 100], "Entries, at most."),
             ],
             answers: [.json("The largest sums.", "Top")]),
         APIOperation(
-            method: "get", path: "/purges/{id}", id: "get_purge", summary: "How far a purge of a cluster is.",
+            method: "get", path: "/purges/{id}", id: "get_purge", summary: "The progress of a purge in a cluster.",
             parameters: [.path("id", APISchemas.text, "The id of the purge.")],
             answers: [.json("What was removed so far.", "Purged")]),
         APIOperation(
             method: "post", path: "/prewarm", id: "post_prewarm",
-            summary: "Renditions to make ahead of requests.",
+            summary: "Renditions to produce before they are requested.",
             parameters: [
-                .query("retries", ["type": "integer", "minimum": 0, "maximum": 20], "Attempts after a failure that may pass."),
+                .query("retries", ["type": "integer", "minimum": 0, "maximum": 20], "Attempts after a temporary failure."),
                 .query("concurrency", ["type": "integer", "minimum": 1, "maximum": 1_000_000], "Renditions made at once."),
                 .query(
                     "callback", ["type": "string", "format": "uri"],
                     "The URL that gets the report when all are processed, if webhooks.allow permits it."),
                 Parameter(
                     name: "Idempotency-Key", place: "header", schema: ["type": "string", "minLength": 1, "maxLength": 255],
-                    summary: "A request with the key of an earlier one and the same content adds no other job."),
+                    summary: "A repeated request with the same key and content adds no other job."),
             ],
             body: [
                 "application/json": ["type": "array", "items": APISchemas.reference("PrewarmEntry")],
@@ -362,7 +362,7 @@ struct APIOperation: Sendable {
             answers: [.json("The progress.", "PrewarmReport")]),
         APIOperation(
             method: "delete", path: "/prewarm/{id}", id: "delete_prewarm",
-            summary: "Cancels what is left of a job.", parameters: [.path("id", APISchemas.text, "The id of the job.")],
+            summary: "Cancels the unfinished part of a job.", parameters: [.path("id", APISchemas.text, "The id of the job.")],
             answers: [.json("The progress.", "PrewarmReport")]),
     ])
 

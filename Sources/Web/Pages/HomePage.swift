@@ -49,7 +49,7 @@ enum HomePage {
     /// The choices of the option `undither`. The default has no value, because addresses omit it.
     private static func ditherChoices(isRemoved: Bool) -> String {
         let usual = isRemoved ? "auto" : "0"
-        return [("take out of films", "auto"), ("take out wherever it is", "1"), ("keep", "0")].map { name, value in
+        return [("remove from films", "auto"), ("remove everywhere", "1"), ("keep", "0")].map { name, value in
             value == usual
                 ? #"<option value="" selected>\#(name)</option>"# : #"<option value="\#(value)">\#(name)</option>"#
         }.joined()

@@ -50,8 +50,8 @@ struct PageController: Sendable {
     }
 
     /// Looks up the stored videos, and decides whether the page shows the GIF: it does if there is no video, and the client
-    /// does not wait or the video is known to fail. For a client that does not wait, the video is produced in the background. A
-    /// GIF that flashes, or that might, is not shown where the settings forbid that.
+    /// does not wait or the video is known to fail. For a client that does not wait, the video is produced in the background. A GIF
+    /// that flashes, or may flash, is not shown if the settings forbid it.
     private func showing(_ page: RequestedPage, _ client: ClientContext) async -> RequestedPage {
         let video = client.request(page.videoRendition, of: page.source)
         var page = page

@@ -66,7 +66,7 @@ enum ScriptMinifier {
         var position = 0
         for range in words {
             var gap = text[position..<range.lowerBound]
-            // After the name of a property.
+            // The space after a property's name and colon.
             if gap.starts(with: ": ".utf8) { gap.remove(at: gap.startIndex + 1) }
             output += gap
             output += names[text[range]] ?? Array(text[range])

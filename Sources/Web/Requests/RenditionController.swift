@@ -81,7 +81,7 @@ struct RenditionController: Sendable {
             do throws(RenditionError) {
                 return try await response(to: miss)
             } catch {
-                // The page has shown the image so far.
+                // Without Gifreel, the page would show the image.
                 return await errorResponse(error, request, error.isOfImage ? .original : target.onError, target.terms)
             }
         }

@@ -12,7 +12,7 @@ package struct RouteParser: Sendable {
     /// The formats that can be produced.
     var offered = Rendition.Format.offered
 
-    /// Throws what a server with the presets answers a target of no mount with, whatever encoders it has.
+    /// Throws the problem of a target outside mounts on a server with the presets, whatever encoders it has.
     package static func check(_ target: String, hasBody: Bool, _ presets: RenditionPresets) throws(Problem) {
         let defaults = RenditionDefaults(presets: presets)
         _ = try RouteParser(mounts: [:], defaults: defaults, offered: Rendition.Format.allCases).parse(target, hasBody: hasBody)

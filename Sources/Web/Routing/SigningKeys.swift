@@ -92,7 +92,7 @@ extension SigningKeys {
     ///   - options: Options of the form `name=value`, which are added to the query of the path.
     /// - Returns: The signed path, and whether the hosts of the key permit it; nil if an option has a character that cannot be
     ///   signed.
-    /// - Throws: What the server answers an invalid path with.
+    /// - Throws: The server's problem for an invalid path.
     package func mountTarget(
         _ text: String, _ name: String, _ options: [String], mounts: [String: Mount], _ presets: RenditionPresets
     ) throws(Problem) -> (path: String, isPermitted: Bool)? {

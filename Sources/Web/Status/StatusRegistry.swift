@@ -135,13 +135,13 @@ package final class StatusRegistry: Sendable {
             state.removeExpired(at: now)
             guard state.requests.count < state.limit else {
                 throw Problem(
-                    503, "overloaded", "Too many requests without waiting are in progress or have just ended.",
+                    503, "overloaded", "Too many asynchronous requests are in progress or have just ended.",
                     retryAfter: state.retryAfter(now))
             }
             if let client {
                 guard state.clients[client, default: 0] < max(1, state.limit / 4) else {
                     throw Problem(
-                        429, "rate_limited", "This address has sent too many requests without waiting.",
+                        429, "rate_limited", "This address has sent too many asynchronous requests.",
                         retryAfter: state.retryAfter(now))
                 }
                 state.clients[client, default: 0] += 1

@@ -9,7 +9,7 @@ internal import SystemIO
 ///
 /// Used by one connection's event loop thread only.
 final class UploadSink: HTTPBodySink {
-    /// The file has the limit, so that the refusal names it.
+    /// ``UploadedFile`` enforces the limit, so that the refusal names it.
     let limit = Int.max
     private let respond: @Sendable (SourceFile) async -> HTTPResponse
     private var file: UploadedFile

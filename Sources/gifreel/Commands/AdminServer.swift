@@ -5,7 +5,7 @@ internal import Prewarm
 internal import Settings
 internal import SystemIO
 
-/// The arguments of the commands that drive a running server, and requests with them.
+/// The arguments of commands that control a running server, and the requests made with them.
 struct AdminServer: ParsableArguments {
     /// The default of `--server`.
     static let address = "http://127.0.0.1:8080"
@@ -28,7 +28,7 @@ struct AdminServer: ParsableArguments {
         try Self.document(target, of: ServerClient(server: server, token: try Self.token(token), timeout: timeout), at: server)
     }
 
-    /// Returns the path of an address of the server, which knows itself by `server.public_url` only; any other URL stays.
+    /// Returns the path of one of the server's own URLs, which it knows only by `server.public_url`; other URLs unchanged.
     func subject(_ url: String) -> String {
         let root = server.hasSuffix("/") ? String(server.dropLast()) : server
         return url.hasPrefix(root + "/") ? String(url.dropFirst(root.count)) : url

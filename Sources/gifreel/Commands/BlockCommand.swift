@@ -27,12 +27,12 @@ struct BlockCommand: ParsableCommand {
             Exit status: 0 if every source has its lines, or everything is purged, else 1.
             """)
 
-    @Flag(help: "Purges the sources on the list of a running server that it has stored.")
+    @Flag(help: "Purges the stored sources of a running server that are on its list.")
     var apply = false
 
     @OptionGroup var admin: AdminServer
 
-    @Option(help: "The text for the log where the lines match, up to 200 bytes. Default: the URL or file.")
+    @Option(help: "The text to log when a line matches, up to 200 bytes. Default: the URL or file.")
     var label: String?
 
     @OptionGroup var settings: SettingsArguments

@@ -127,7 +127,7 @@ struct ConvertCommand: ParsableCommand {
             while let index = progress.takeNext() { progress.count(Self.convertOne(files[index])) }
         }
         let threads = (1..<max(1, workers)).compactMap { _ in SystemThread.start(name: "gifreel-convert", work) }
-        // This thread is one of them, so that every file has its turn where no thread can be started.
+        // This thread is one of them, so that all files are converted even if no thread can be started.
         work()
         for thread in threads { thread.join() }
         return progress.finish()

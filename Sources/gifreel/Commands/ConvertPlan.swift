@@ -51,7 +51,7 @@ struct ConvertPlan {
                 files.append((input, Self.join(directory, Self.renamed(Self.lastPart(input), fileExtension))))
             }
         }
-        // Names of files are bytes: strings are equal if their characters are, however those are composed.
+        // File names are compared as bytes: strings are equal even if their characters are composed differently.
         var inputsByOutput: [[UInt8]: String] = [:]
         for file in files {
             if let other = inputsByOutput.updateValue(file.input, forKey: Array(file.output.utf8)) {
@@ -88,7 +88,7 @@ struct ConvertPlan {
 
     /// The paths of animations below a directory, relative to it and sorted.
     private static func animations(below directory: String) -> [String] {
-        // The enumerator does not follow a link that it begins with.
+        // The enumerator does not follow a link at its root.
         let path = URL(fileURLWithPath: directory).resolvingSymlinksInPath().path
         let all = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
         return all.filter { name in
@@ -109,7 +109,7 @@ struct ConvertPlan {
         return SourceFormat.allCases.first { $0.fileExtensions.contains { name.hasSuffix(".\($0)") } }
     }
 
-    /// Whether the first bytes of a file do not show a still picture, which most files of these names are.
+    /// Whether the first bytes of a file may be those of an animation. Most files with these extensions are still pictures.
     private static func isAnimation(_ path: String) -> Bool {
         guard let file = FileHandle(forReadingAtPath: path) else { return false }
         defer { try? file.close() }

@@ -60,7 +60,7 @@ final class PageImages {
     /// It stays if the settings refuse the source, if the server reports that the source stays, or if the URL is one of the
     /// server's own.
     func decision(_ url: String) -> PageRewriter.Decision {
-        guard let source = try? SourceURL(url) else { return .stay("its address is no URL of a source") }
+        guard let source = try? SourceURL(url) else { return .stay("its address is not the URL of a source") }
         if isServed(source) { return .stay("it is a file of the server") }
         // The script knows one mount, and gives no button to addresses below another.
         let addresses = RenditionAddresses(
@@ -132,7 +132,7 @@ final class PageImages {
             }
             let images: [Image]
         }
-        // With signing keys, each source is requested by itself: signing each is as good as signing the list.
+        // With signing keys, each source is requested separately: signing each is as good as signing the list.
         guard asksForFacts, keys.isEmpty else { return }
         let wanted = urls.filter { answers[$0] == nil }
         for start in stride(from: 0, to: wanted.count, by: 500) {
@@ -162,7 +162,7 @@ final class PageImages {
                 return document.page.answer
             }
             if Self.isAboutSource(answer) {
-                return .stays(answer.status == 415 ? "it is no animation" : "the server answers \(answer.status)")
+                return .stays(answer.status == 415 ? "it is not an animation" : "the server answers \(answer.status)")
             }
             unanswered += 1
             return .stays("the server answers \(answer.status)")
@@ -172,7 +172,7 @@ final class PageImages {
         }
     }
 
-    /// Whether an error is Gifreel's answer about the source, and not about the load or the request.
+    /// Whether an error concerns the source, rather than the load or the request.
     private static func isAboutSource(_ answer: ClientResponse) -> Bool {
         struct Document: Decodable {
             let code: String

@@ -194,7 +194,7 @@ struct PrewarmCommand: ParsableCommand {
         if wrong > 0 { throw ExitCode.failure }
     }
 
-    /// - Parameter rules: The rules with the mounts; nil for a server, whose mounts are not known and may have any file or object.
+    /// - Parameter rules: The rules with the mounts; nil for a server, whose mounts are unknown and may contain any file or object.
     private static func canonicalURL(_ url: String, _ rules: SourceRules?) throws(SourceURLError) -> String {
         if let rules { return try rules.source(url).canonical }
         return try SourceURL.canonicalText(of: url)

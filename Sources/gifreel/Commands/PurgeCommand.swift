@@ -33,7 +33,7 @@ struct PurgeCommand: ParsableCommand {
     @Option(help: "Removes the renditions of all sources below this mount of the server. Can be repeated.")
     var mount: [String] = []
 
-    @Option(help: "Removes an object, which a path /object/… or its address names. Can be repeated.")
+    @Option(help: "Removes an object, given by its path /object/… or its address. Can be repeated.")
     var object: [String] = []
 
     @Flag(help: "Removes all renditions.")

@@ -58,7 +58,7 @@ struct RenditionOptions: ParsableArguments {
 
     @Option(
         help:
-            "Takes out the dither of a palette: auto (default), where it certainly lies on a film; 1, wherever there is some; 0, nowhere.",
+            "Removes palette dither: auto (default), where it certainly lies on a film; 1, wherever it is found; 0, nowhere.",
         completion: .list(["auto", "0", "1"]))
     var undither: String?
 
@@ -76,7 +76,7 @@ struct RenditionOptions: ParsableArguments {
     var chroma: String?
 
     @Option(
-        help: "B-frames in H.264: auto (default) or 0, for players that show a picture from its decoding on.",
+        help: "B-frames in H.264: auto (default) or 0, for players that show each picture when it is decoded.",
         completion: .list(["auto", "0"]))
     var bframes: String?
 

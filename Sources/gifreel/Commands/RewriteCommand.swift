@@ -13,7 +13,7 @@ internal import Web
 struct RewriteCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rewrite",
-        abstract: "Gives the GIFs of HTML pages the addresses that negotiate, and APNGs and WebPs if they are named.",
+        abstract: "Replaces addresses of GIFs, or of other named formats, in HTML pages with addresses that negotiate.",
         usage: """
             gifreel rewrite --server https://gifs.example.com --base https://example.com/post/ [--facts] <page.html >new.html
             gifreel rewrite --server https://gifs.example.com --in-place public/*.html
@@ -66,7 +66,7 @@ struct RewriteCommand: ParsableCommand {
         if inPlace && (files.isEmpty || files.contains("-")) { throw ValidationError("--in-place needs files.") }
         do throws(SettingsError) { _ = try formats } catch { throw ValidationError(error.description) }
         if let server { try AdminServer.validatePublic(server) }
-        // A publishing system passes an empty address for a text that has none.
+        // Publishing systems pass an empty base for a text without an address.
         if let base, !base.isEmpty { try AdminServer.validateBase(base) }
     }
 
@@ -157,7 +157,7 @@ struct RewriteCommand: ParsableCommand {
     /// The tag of the script, with the attributes that the addresses need.
     private func scriptTag(_ server: String, _ images: PageImages, isSigned: Bool) -> String {
         let root = server.hasSuffix("/") ? String(server.dropLast()) : server
-        // In XHTML, attributes have values.
+        // XHTML requires a value for every attribute.
         var attributes = "src=\"\(root)/gifreel.js\" defer=\"\""
         if let mount = images.mount { attributes += " data-mount=\"\(mount.name)\" data-origin=\"\(mount.origin)\"" }
         if isSigned { attributes += " data-signed=\"\"" }

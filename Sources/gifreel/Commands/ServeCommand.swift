@@ -139,7 +139,7 @@ struct ServeCommand: ParsableCommand {
     /// Reads the settings again and applies those that can change. If they are wrong, nothing changes.
     private func reload(_ running: Running) -> Running {
         do {
-            // Nothing is left in it, and without a file all settings are the defaults.
+            // The pipe is empty now, so reading it would reset every setting to its default.
             if let file = settings.file, Files.isPipe(file) {
                 throw SettingsError("The configuration file \(file) is a pipe, which cannot be read again.")
             }

@@ -26,7 +26,7 @@ struct PruneCommand: ParsableCommand {
             Exit status: 0 if all old renditions were deleted, 1 if the store could not be reached or refused.
             """)
 
-    @Option(help: ArgumentHelp("The age from which on renditions are deleted, such as 12h or 30d.", valueName: "age"))
+    @Option(help: ArgumentHelp("The age from which renditions are deleted, such as 12h or 30d.", valueName: "age"))
     var olderThan: String
 
     @Flag(help: "Counts the renditions without deleting them.")

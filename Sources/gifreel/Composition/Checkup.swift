@@ -83,7 +83,7 @@ struct Checkup {
             pass("proxies", "the fields of \(proxies.joined(separator: ", ")) are believed")
         } else if url?.hasPrefix("https://") == true {
             fail(
-                "proxies", "server.public_url has https, so a proxy is in front, and all clients count as that one",
+                "proxies", "server.public_url has https, so a proxy is in front, and all clients count as the proxy",
                 "set server.trusted_proxies: [127.0.0.1], or the addresses of the proxy")
         } else {
             warn(
@@ -133,7 +133,7 @@ struct Checkup {
         if let files = space.freeFiles, files < max(1024, space.allFiles / 20) {
             fail(
                 "inodes", "the file system of \(path) can take only \(files) more files",
-                "make it anew with more inodes: mkfs.ext4 -i 8192 DEVICE")
+                "create it again with more inodes: mkfs.ext4 -i 8192 DEVICE")
         } else {
             pass("inodes", space.freeFiles.map { "\($0) are free" } ?? "the file system has no limit")
         }

@@ -94,7 +94,7 @@ extension BlockList {
             SettingsError("block.list: \(error)")
         }
         self = try translating(try text.span.bytes.withUnsafeBytes(BlockList.init)) { (error: BlockList.Invalid) in
-            SettingsError("block.list: \(path) is no block list: \(error).")
+            SettingsError("block.list: \(path) is not a block list: \(error).")
         }
     }
 }

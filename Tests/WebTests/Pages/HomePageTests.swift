@@ -82,7 +82,7 @@ import Testing
         let home = try await page()
         #expect(
             home.text.contains(
-                #"<select id="undither" name="undither"><option value="" selected>take out of films</option><option value="1">"#
+                #"<select id="undither" name="undither"><option value="" selected>remove from films</option><option value="1">"#
             ))
         // Addresses name what differs from the service's settings.
         try await WebFixture.run([:]) {
@@ -90,7 +90,7 @@ import Testing
         } _: { web async throws in
             #expect(
                 try await web.request("GET", "/").text.contains(
-                    #"<option value="auto">take out of films</option><option value="1">take out wherever it is</option><option value="" selected>"#
+                    #"<option value="auto">remove from films</option><option value="1">remove everywhere</option><option value="" selected>"#
                 ))
         }
     }

@@ -67,7 +67,7 @@ struct StatusRegistryTests {
         _ = try registry.open(try client(5))
     }
 
-    private static let full = "Too many requests without waiting are in progress or have just ended."
+    private static let full = "Too many asynchronous requests are in progress or have just ended."
 
     @Test func closingLeavesAllWorkAndRefusesMore() async throws {
         let registry = StatusRegistry(limit: 8, clock: time.clock)

@@ -2,7 +2,7 @@
 // Gives the GIFs of a page, or the formats in data-sources, the addresses that negotiate, and a button that pauses each animation.
 // The images stay the elements that they are. Where anything fails, they show the page's own files. Attributes and limits: docs/pages.md.
 (() => {
-  // An image of that name, as in a visitor's comment, would be document.currentScript, and its server would be asked for modules.
+  // An image named currentScript, as in a visitor's comment, would replace document.currentScript, and modules would load from its server.
   const script = Reflect.get(Document.prototype, "currentScript", document);
   const settings = script.dataset;
   // Sites that replace the body of a page run the scripts in it again.
@@ -108,7 +108,7 @@
 
   function update(state) {
     const { img, moves } = state;
-    // The image has another state, or the page's file is loading, and nothing is known of it.
+    // The image has a newer state, or its own file is loading and the server has not answered yet.
     if (!shown.has(state) || (moves === undefined && state.plays === state.home && state.kind === state.home)) return;
     const paused = moves !== false && (state.paused ?? frozen);
     show(state, paused || (moves && state.film) ? "webp" : state.plays);
@@ -120,9 +120,9 @@
     } else removeButton(state);
   }
 
-  /** What the elements of an image name, if it is to be changed. */
+  /** The state of an image with its links; undefined if the image stays. */
   function read(img) {
-    // An editor would save other addresses.
+    // An editor would save the changed addresses.
     if (!img.matches(settings.selector || "img") || img.dataset.gifreel === "off" || img.isContentEditable) return;
     const places = [];
     const links = [];
@@ -141,7 +141,7 @@
     }
     // Images of one pixel count visits.
     if (!places[0] || (parseFloat(img.getAttribute("width")) < 3 && parseFloat(img.getAttribute("height")) < 3)) return;
-    // What the image shows still, if a script has just given it another picture, is none of them.
+    // None is current while the image still shows the picture before a change by a script.
     const current = links.find((each) => (resolver.href = each) && resolver.href === img.currentSrc);
     if (current && img.naturalWidth && img.naturalWidth < 3) return;
     const link = current ?? links[0];
@@ -151,7 +151,7 @@
   function consider(img, isLate, isFar) {
     const old = states.get(img);
     if (old?.places.every(({ node, name, value }) => node.isConnected && node.getAttribute(name) === value)) {
-      // It may have been moved, or described.
+      // The image may have moved, or have a new description.
       return enter(old);
     }
     if (old) leave(old);
@@ -170,12 +170,12 @@
     if (!isFresh || !isLazy) ask(state);
   }
 
-  /** Keeps events from the page that the addresses of this server cause: the page does not know these. */
+  /** Hides events that this server's addresses cause: the page does not know these addresses. */
   function hide(event) {
     const state = states.get(event.target);
     if (!state) return;
     const failed = event.type === "error";
-    // An image may have a size only now.
+    // The image may have got its size only now.
     state.hidden = !state.img.getBoundingClientRect().width;
     if (failed ? state.kind !== state.home : state.quiet) {
       event.stopImmediatePropagation();
@@ -201,7 +201,7 @@
     state.film?.();
   }
 
-  // What the server has of the sources
+  // The sources as the server knows them
 
   let waiting = [];
   function ask(state) {
@@ -232,7 +232,7 @@
     }
     clearTimeout(limit);
   }
-  /** Follows an answer of four bits: the image is known, needs a button, has a better file, is better a video. */
+  /** Follows an answer of four bits: the image is known, needs a button, has a better file, is better shown as a video. */
   function decide(state, answer) {
     // What the server does not know yet is an animation until the server has seen it.
     state.moves = !(answer & 1) || !!(answer & 10);
@@ -244,7 +244,7 @@
     return !(answer & 1);
   }
 
-  // Buttons, outside of the body, where no rule and no script of the page meets them
+  // Buttons, outside of the body, out of reach of the page's rules and scripts
 
   const host = document.createElement("gifreel-controls");
   const buttons = host.attachShadow({ mode: "open" });
@@ -279,7 +279,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     state.button = null;
   }
 
-  // The page does not know the buttons: it would take a click for one outside of its dialog, and a key for one of its own.
+  // The page does not know the buttons: it would treat a click as one outside of its dialog, and a key as its own shortcut.
   host.onclick = host.onmousedown = host.onpointerdown = host.onkeydown = host.onkeyup = (event) => {
     if (event.key !== (settings.key ?? "Escape")) event.stopPropagation();
   };
@@ -320,7 +320,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       const beside = width < 64 || height < 64 ? right - 2 : left + 8;
       const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
       button.style.translate = Math.max(0, Math.min(beside, innerWidth - 40)) + "px " + down + "px";
-      // Left of the button. A header, a menu or another slide covers an image there; what is in the same card does not.
+      // A point left of the button: a header, a menu or another slide there covers the image, an element of the same card does not.
       const near = img.offsetParent;
       const over = document.elementFromPoint(left + 4, down);
       const isCovered = over && !over.shadowRoot && !over.contains(img) && (document.body === near || !near?.contains(over));
@@ -376,7 +376,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   reduced.onchange = () => toggleAll();
   addEventListener("mousemove", place);
   addEventListener("scroll", () => place(), true);
-  // What else moves an image has no event.
+  // Other movements of an image fire no event.
   setInterval(place, 200);
   addEventListener("keydown", ({ key, defaultPrevented }) => key === (settings.key ?? "Escape") && !defaultPrevented && shown.size && toggleAll(true));
 })();

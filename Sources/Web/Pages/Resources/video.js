@@ -12,7 +12,7 @@ video{position:absolute;top:0;left:0;box-sizing:border-box;border:0 solid #0000;
 videos.adoptedStyleSheets = [sheet];
 layer.ariaHidden = "true";
 
-/** What of an image's style moves the edges of its picture. */
+/** The styles of an image that move the edges of its picture. */
 const copied = ["padding", "borderWidth", "borderRadius", "objectFit", "objectPosition", "imageRendering"];
 /** The films in view. */
 const running = new Set();
@@ -45,7 +45,7 @@ function changes(ancestor, img, box) {
   });
 }
 
-/** Whether something lies over an image that a pointer does not meet. */
+/** Whether something that ignores the pointer lies over an image. */
 function isVeiled(img, box) {
   return [...(img.offsetParent ?? document.body).querySelectorAll("*")].some((each) => {
     const { left, top, right, bottom } = each.getBoundingClientRect();
@@ -88,7 +88,7 @@ function tick() {
   for (const film of running) {
     const { img, video, isReady, isShown } = film;
     film.age += 1;
-    // What the page does later is noticed within half a second.
+    // Later changes of the page are noticed within half a second.
     const isDue = isShown ? film.age % 30 === 0 : isReady && img.complete && img.naturalWidth;
     if (isDue) film.at = "";
     place(film);
