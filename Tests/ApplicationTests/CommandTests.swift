@@ -20,7 +20,7 @@ import Testing
     @Test func theSameGIFGivesTheSameBytesWhateverMemoryHeldBefore() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let input = try write("a.gif", GIFBuilder.noise(frames: 24, width: 152, height: 152))
-        // glibc fills what it gives out with the complement of this byte, and what it takes back with the byte.
+        // glibc fills allocated memory with the complement of this byte, and freed memory with the byte.
         let all = try ["0", "85", "170"].map { fill in
             let output = directory.appendingPathComponent("\(fill).mp4")
             let outcome = try GifreelCommandLine.run(["convert", input, output.path], environment: ["MALLOC_PERTURB_": fill])
@@ -153,7 +153,7 @@ import Testing
         }
     }
 
-    /// Such names are of two systems: one of them decomposes characters.
+    /// Such names come from two systems, one of which decomposes characters.
     @Test func namesThatDifferInBytesAloneDoNotCollide() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let folder = directory.path + "/in"
@@ -162,7 +162,7 @@ import Testing
             _ = try write("in/\(name).gif", GIFBuilder.animation(frames: 1))
             _ = try write("in/\(name)/\(name).gif", GIFBuilder.animation(frames: 1))
         }
-        // The second time, the files exist.
+        // In the second run, the files exist.
         for _ in 0..<2 {
             let outcome = try gifreel(["convert", "--to", directory.path + "/out", folder])
             #expect(outcome.code == 0 && outcome.log.isEmpty, "\(outcome)")

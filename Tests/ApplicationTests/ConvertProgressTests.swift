@@ -7,7 +7,7 @@ import Testing
 @testable import gifreel
 
 @Suite("Converting a long file shows its progress on a terminal", .timeLimit(.minutes(10))) struct ConvertProgressTests {
-    /// A program that is silent for a minute and has the terminal open still.
+    /// A program that writes nothing for a minute while the terminal is open.
     private struct TerminalStaysOpen: Error {
         let output: String
     }
@@ -123,7 +123,7 @@ import Testing
         #expect(bar.erasure() == nil)
         let text = bar.drawing(FrameProgress(done: 50, total: 90), at: began + .milliseconds(1999), columns: 80)
         #expect(text?.hasSuffix(" 50/90 frames  0:01 left\u{1B}[K") == true && text?.hasPrefix("\r█") == true)
-        // A line that the terminal breaks is not replaced by the next one.
+        // The next line does not replace a line that the terminal has wrapped.
         let narrow = bar.drawing(FrameProgress(done: 50, total: 90), at: began + .milliseconds(1999), columns: 40)
         #expect(narrow?.hasSuffix("░ 50/90 fr\u{1B}[K") == true, "\(narrow ?? "")")
         #expect(bar.erasure() == "\r\u{1B}[K" && bar.erasure() == nil)

@@ -17,7 +17,7 @@ import Testing
         let problem = try JSONDecoder().decode(Problem.self, from: Data(answer.body))
         #expect(problem.status == status && problem.code == code)
         if let word { #expect(problem.detail.contains(word), "\(problem.detail)") }
-        // Nothing of the inside is told.
+        // No internal detail is revealed.
         #expect(!answer.text.contains("/tmp") && !answer.text.contains("Error Domain"))
     }
 

@@ -9,7 +9,7 @@ import Testing
 @testable import Web
 
 @Suite("The home page", .timeLimit(.minutes(10))) struct HomePageTests {
-    /// What stands between two marks.
+    /// The text between two marks.
     private func between(_ start: String, _ end: String, in text: String) throws -> String {
         let open = try #require(text.firstRange(of: start))
         let close = try #require(text[open.upperBound...].firstRange(of: end))

@@ -54,7 +54,7 @@ import Testing
         let server = try GifreelProcess()
         let images = ["still", "text", "noise"].map { "<img src=\"\(origin.url("/\($0).gif"))\">" }
         let arguments = ["--server", "http://127.0.0.1:\(server.port)", "--facts"]
-        // The second time, the server knows the sources.
+        // In the second run, the server knows the sources.
         for _ in 0..<2 {
             let outcome = try rewrite(arguments, images.joined())
             #expect(
@@ -128,7 +128,7 @@ import Testing
         let outcome = try rewrite(["--server", "https://g.test"], page)
         #expect(outcome.log.contains("a.gif stays: its address is relative; give --base\n"), "\(outcome)")
         #expect(outcome.log.contains("c.gif stays: data-gifreel is off\n"))
-        // XML knows no attributes without values.
+        // XML requires a value for every attribute.
         #expect(outcome.output.hasSuffix("<script src=\"https://g.test/gifreel.js\" defer=\"\"></script></body>"))
         #expect(try rewrite(["--server", "https://g.test"], outcome.output).output == outcome.output)
         let without = try rewrite(["--server", "https://g.test", "--no-script"], page)

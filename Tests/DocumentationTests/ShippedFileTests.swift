@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// nginx passes on the field with which a client names itself, unless it writes its own.
+    /// nginx passes on the client's own `X-Forwarded-For` unless the site sets the field.
     @Test func theSitesOfTheDocumentationNameTheClient() throws {
         let blocks = try Document.all().flatMap(\.codeBlocks).filter {
             $0.language == "nginx" && $0.text.contains("proxy_pass http://127.0.0.1:8080")

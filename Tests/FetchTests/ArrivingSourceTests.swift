@@ -29,7 +29,7 @@ import Testing
         arriving.complete(try fetched(5))
         let lastResult = await last
         #expect(lastResult == .complete(count: 5))
-        // A reader that comes late is told at once.
+        // A late reader learns of the end at once.
         #expect(await arriving.progress(after: 0) == .complete(count: 5))
     }
 

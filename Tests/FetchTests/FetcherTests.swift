@@ -11,7 +11,7 @@ import Testing
             let source = try await fetcher.source(origin.url("/a.gif?v=2"))
             #expect(try source.bytes.readAll() == gif)
             #expect(source.count == gif.count)
-            // By the sha256sum tool.
+            // Computed by sha256sum.
             let hash = "3f8ee3853a0d0c1c0ab05ea42b4c7d1e2ad019c307268961f8d028bf64f1d1b9"
             #expect(source.sha256.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() == hash)
             #expect(source.validators == SourceValidators(etag: "\"v1\""))
@@ -142,7 +142,7 @@ import Testing
             _ = try await fetcher.source(origin.url("/a.gif"))
             #expect(try await fetcher.source(origin.url("/b.gif")).count == TestGIF.dot.count)
             #expect(origin.connections == 2)
-            // On a new connection, the status is the answer.
+            // On a new connection, a 408 is the response to the request.
             await #expect(throws: FetchError.failed(.status(408, retryAfter: nil))) {
                 try await fetcher.source(origin.url("/c.gif"))
             }

@@ -53,7 +53,7 @@ import Testing
     }
 
     /// A server in another region may be far away.
-    @Test func aLookHasTheLimitForEachOfItsCommands() async throws {
+    @Test func aLookUpOfTheNodesMayTakeTheLimitForEachCommand() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
         let proxy = try FaultProxy(to: server.port)
@@ -75,7 +75,7 @@ import Testing
         defer { link.close() }
         let (one, two) = (registry("one", link), registry("two", link))
         for node in [one, two] { try await node.register(link) }
-        // As by eviction: the nodes' own keys are left.
+        // Simulates an eviction, which leaves the nodes' own keys.
         try server.run("DEL", "{test}:v1:nodes")
         for node in [one, two] { #expect(try await node.beat(link, at: .zero)) }
         #expect(try await one.liveNodes(link) == ["one", "two"])

@@ -80,7 +80,7 @@ import Testing
         let tickets = try await one.cluster.prewarm.claim(3)
         for (number, ticket) in tickets.enumerated().reversed() {
             try await one.cluster.prewarm.finish(ticket, made, number)
-            // It counts once.
+            // The entry counts once.
             try await two.cluster.prewarm.finish(ticket, made, 9)
         }
         let lists = two.cluster.prewarm

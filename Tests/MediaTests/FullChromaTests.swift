@@ -132,8 +132,8 @@ import Testing
         #expect(zip(color, [255, 0, 0]).allSatisfy { abs($0 - $1) < 40 }, "\(color)")
     }
 
-    /// Encoders would need more memory than a job has.
-    @Test func theLargestPicturesHaveNone() throws {
+    /// With full chroma, encoders would need more memory than a job has.
+    @Test func theLargestPicturesHaveNoFullChroma() throws {
         let lines = Self.lines(width: 400, height: 300)
         var options = TranscodeOptions(tune: .screen)
         for (zoom, chroma) in [(4, ChromaFormat.full), (5, .half)] {

@@ -83,7 +83,7 @@ import Testing
         #expect(Self.copy(interlaced, try Composing.summary(interlaced), plays: 1) == nil)
     }
 
-    /// A copy of the source is smaller here, too, but its last frame lacks a row.
+    /// A copy of the source would be smaller, but its last frame lacks a row.
     @Test func dataThatLackPixelsAreNotCopied() throws {
         var numbers = SeededNumbers(seed: 9)
         var builder = GIFBuilder(width: 40, height: 32)

@@ -96,7 +96,7 @@ import Testing
         let unreachable = "http://127.0.0.1:1/a.xml"
         let failure = message { _ = try loader().read([try index(unreachable)]) }
         #expect(failure?.hasPrefix("The sitemap \(unreachable) cannot be read: ") == true)
-        // Others may have written the index.
+        // The index may come from an untrusted site.
         #expect(
             message { _ = try loader().read([try index("unix:/run/a.sock")]) }
                 == "The sitemap unix:/run/a.sock cannot be read: its address is not a URL.")

@@ -39,7 +39,7 @@ import Testing
         let first = try server.request("GET", signed)
         #expect(first.status == 200 && first["cache-status"] == "gifreel; fwd=miss; stored")
         for method in ["GET", "HEAD"] { #expect(try server.request(method, signed)["cache-status"] == "gifreel; hit") }
-        // What is hot stays closed to all who have no signature.
+        // A rendition in memory also requires the signature.
         try expect(try server.request("GET", "/mp4/\(url)"), 403, "bad_signature")
         try expect(try server.request("GET", signed.replacing("sig=", with: "sig=A")), 403, "bad_signature")
 
@@ -68,7 +68,7 @@ import Testing
             answer = try server.request("GET", brief)
             return false
         }
-        // Hot or not, it is over.
+        // The expiry ends even a hot rendition.
         try expect(answer, 403, "expired_signature")
         let long = try server.request("GET", try sign(url, "--expires", "30d"))
         #expect(
@@ -158,7 +158,7 @@ import Testing
         let origin = try LoopbackOrigin(["/turn.gif": { _ in .redirect(to: "\(own)/mp4/http://a.test/") }])
         defer { origin.stop() }
         try expect(try server.mp4(origin.url("/turn.gif")), 403, "source_not_allowed")
-        // Behind a proxy it is another address; then the field tells.
+        // Behind a proxy the address differs, and `CDN-Loop` shows the loop.
         for field in ["CDN-Loop: gifreel", "CDN-Loop: a.example;v=1, Gifreel"] {
             try expect(try server.mp4(origin.url("/b.gif"), headers: [field]), 403, "source_not_allowed")
         }

@@ -40,7 +40,7 @@ import Testing
             for _ in 0..<3 { #expect(try server.request("GET", target).status == status) }
             #expect(origin.count(path) == 1, "\(path)")
         }
-        // The pages are mended, and whoever did it purges: by PURGE, by URL, by prefix.
+        // The pages are repaired, and the operator purges by PURGE, by URL or by prefix.
         for (path, _) in cases { origin.on(path, .ok(gif)) }
         let purges = [
             ("PURGE", "/mp4/\(origin.url("/missing.gif"))"), ("DELETE", "/cache?url=\(origin.url("/page.gif"))"),

@@ -76,7 +76,7 @@ import Testing
         #expect(origin.count("/c.gif") == 0)
         let upload = try server.request("POST", "/mp4", body: GIFBuilder.animation(frames: 2))
         #expect(upload.status == 503 && upload["retry-after"] != nil)
-        // Hits never queue, and who asks for what is being made joins it.
+        // Hits never queue, and a request for a rendition in progress joins it.
         #expect(try server.mp4(origin.url("/hit.gif"))["cache-status"] == "gifreel; hit")
         var joining = try ask(server, "/mp4/\(origin.url("/a.gif"))")
         gate.open()

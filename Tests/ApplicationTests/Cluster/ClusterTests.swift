@@ -288,7 +288,7 @@ struct ClusterTests {
         defer { lab.stop() }
         let upload = try lab.nodes[0].request("POST", "/mp4", body: gif)
         let location = try #require(upload["content-location"])
-        // On a busy machine, the response does not wait until it is in the store.
+        // On a busy machine, the response does not wait for the store.
         var object = try lab.nodes[1].request("GET", location)
         try await waitUntil("the object to be in the store") {
             object = try lab.nodes[1].request("GET", location)

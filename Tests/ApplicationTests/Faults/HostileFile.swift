@@ -8,7 +8,7 @@ struct HostileFile: Sendable {
         case accepted
         /// It says that the file is broken, too large or of no known format.
         case refused
-        /// It may also show what is sound.
+        /// It may also convert the sound part.
         case either
 
         func permits(_ status: Int) -> Bool {

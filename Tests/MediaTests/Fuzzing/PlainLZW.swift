@@ -1,4 +1,4 @@
-/// GIF's LZW as the books have it: a table of prefixes and last pixels, strings unrolled backwards (GIF89a Appendix F).
+/// GIF's LZW in its textbook form: a table of prefixes and last pixels, strings unrolled backwards (GIF89a Appendix F).
 /// Easy to see through; the decoder proper is held against it.
 enum PlainLZW {
     /// The pixels of a code stream, at most `pixels` of them. It ends at the end code, at the data's end, and at a code

@@ -173,7 +173,7 @@ import Testing
         #expect(try await key(role) == "ONE" && origin.requests.count == 1)
         try Data("two".utf8).write(to: token)
         clock.advance(2)
-        // The former keys are good for five minutes, and nobody waits.
+        // The former keys are valid for five minutes, so no caller waits.
         #expect(try await key(role) == "ONE")
         try await waitUntil("the renewal") { try await key(role) == "TWO" }
         #expect(origin.requests.count == 2)

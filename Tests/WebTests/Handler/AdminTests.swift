@@ -303,7 +303,7 @@ import Testing
         }
     }
 
-    /// A balancer and a proxy that the settings do not name have addresses on the list, and so may the client that they report.
+    /// The addresses of an unlisted balancer and proxy are on the list, and so may be the client's that they report.
     @Test(
         arguments: [
             ([], "X: y", 200), ([], "X-Forwarded-For: 127.0.0.2", 401), ([], "Via: 1.1 proxy", 401),
@@ -321,7 +321,7 @@ import Testing
         }
     }
 
-    /// A page whose own name resolves to the server's address has the browser's address.
+    /// Requests of a page whose name resolves to the server's address come from the browser's address.
     @Test func metricsWithoutATokenNeedANameThatNoPageHas() async throws {
         try await WebFixture.run(paths) { settings in
             settings.policy.adminToken = "secret"

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Web
 
-/// `on_error: original`: what cannot be converted is answered as it is.
+/// `on_error: original`: a source that cannot be converted is sent unchanged.
 @Suite("A GIF that cannot be converted may be the answer itself", .timeLimit(.minutes(10))) struct OriginalOnErrorTests {
     /// The signature and a canvas, and no frame.
     private static let broken = Array(GIFBuilder.animation(frames: 2).prefix(40))
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    /// Sites keep JPEGs and PNGs under the names of GIFs, and browsers show them.
+    /// Some sites name JPEGs and PNGs `.gif`, and browsers show them.
     @Test func anImageThatIsNoAnimationIsSentAsItIs() async throws {
         try await run { web, origin async throws in
             for (name, image, type) in [("photo", Self.photo, "image/jpeg"), ("still", Self.still, "image/png")] {

@@ -210,7 +210,7 @@ import Testing
         #expect(problem.detail == row.detail)
         #expect(problem.retryAfter == row.retryAfter)
         #expect(problem.cacheStatus == row.cacheStatus)
-        // A client learns no causes.
+        // Clients do not see causes.
         #expect(!problem.detail.contains("x)") && problem.detail.hasSuffix("."))
     }
 

@@ -60,7 +60,7 @@ import Testing
             settings.policy.head.maxAge = 3600
             settings.policy.head.cdnMaxAge = 200_000
         } _: { web async throws in
-            /// Compares with the seconds that are left, of which some may have passed.
+            /// Compares with the seconds left, allowing for those that have passed.
             func expect(_ path: String, _ cache: Int, _ cdn: Int, line: Int = #line) async throws {
                 for format in ["mp4", "html"] {
                     let answer = try await web.request("GET", web.target(format, path))

@@ -111,7 +111,7 @@ import Testing
         #expect(visits[0][0].listeners > 0 && visits[0][0].listeners == visits[1][0].listeners)
     }
 
-    /// Sanitizers leave the names of images in what visitors write. Browsers find elements by their names in the document.
+    /// Sanitizers keep the names of images in visitors' comments, and named images become properties of the document.
     @Test func anImageNamedLikeAPropertyOfTheDocumentDoesNotStandForTheScript() throws {
         let plain = try ScriptHost.visits([ScriptHost.Page(settings: [:], loading: "eager")])[0]
         let named = try ScriptHost.visits([ScriptHost.Page(settings: [:], loading: "eager", imageName: "currentScript")])[0]
@@ -197,7 +197,7 @@ import Testing
         #expect(try ScriptHost.addresses([page])[0][0] == "b.gif")
     }
 
-    /// The wish for less motion has changed its address when the answer arrived.
+    /// Before the answer arrives, reduced motion has changed the address.
     @Test func anAnswerForThePictureBeforeChangesNothing() throws {
         let page = ScriptHost.Page(settings: ["signed": ""], loading: "eager", next: "b.png")
         #expect(try ScriptHost.addresses([page]) == [["b.png", "b.png"]])
@@ -268,7 +268,7 @@ enum ScriptHost {
         var link = "a.gif"
         var attributes: [String: String] = [:]
         var loading = "lazy"
-        /// The name of the image, by which the document has it; nil for none.
+        /// The image's `name`, under which it is a property of the document; nil for none.
         var imageName: String?
         /// The address of the picture of one pixel that the image shows; nil if it shows none.
         var pixel: String?
@@ -280,13 +280,13 @@ enum ScriptHost {
         var endsReducedMotion = false
         /// Whether the page has a second image with the same attributes.
         var hasTwo = false
-        /// What a script of the page gives the attribute before the server answers; nil if nothing.
+        /// The value that a script of the page gives the attribute before the server answers; nil for none.
         var next: String?
-        /// Whether the image is a part of an editor.
+        /// Whether the image is in an editor.
         var isEditable = false
         /// The address of the picture that arrives, of a `<source>` that the script does not change; nil if none arrives.
         var arriving: String?
-        /// What the page shows where the button is to be: the image, its card, a caption in the card, or a header.
+        /// The element at the place of the button: the image, its card, a caption in the card, or a header.
         var over = "image"
     }
 

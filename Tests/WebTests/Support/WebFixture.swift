@@ -35,7 +35,7 @@ final class WebFixture: Sendable {
         /// Unfinished entries of prewarm jobs.
         var prewarmURLs = 10
         var hooks: [PurgeHook] = []
-        /// Whether dither is taken out unless a request says otherwise.
+        /// Whether dither is removed by default.
         var undithers = true
         var background = BackgroundRenditions.Limits(concurrency: 1)
         /// Statuses of requests that do not wait.
