@@ -37,8 +37,12 @@ struct FailureMemory: Sendable {
 
     /// The remembered failure of the source or of the rendition with that key, or nil.
     func failure(of key: AliasKey, of source: SourceURL) -> RenditionError? {
-        let found = failures.failure(for: Self.key(source)) ?? failures.failure(for: key)
-        return found.map { .remembered($0.failure, remaining: $0.remaining) }
+        failure(of: Self.key(source)) ?? failure(of: key)
+    }
+
+    /// The remembered failure of the rendition with that key alone, or nil.
+    func failure(of key: AliasKey) -> RenditionError? {
+        failures.failure(for: key).map { .remembered($0.failure, remaining: $0.remaining) }
     }
 
     /// Remembers the failure of a source, for all its renditions, unless the error has no lifetime or the source was purged

@@ -89,18 +89,25 @@ struct MissRunner: Sendable {
         return result
     }
 
-    /// Fetches a still image, and stores it unchanged.
+    /// Fetches a still image, and stores it unchanged. Remembers a failure for the source itself: the failure of its renditions
+    /// is that it is a still.
     ///
     /// - Parameter request: For the source itself.
     func runImage(_ request: RenditionRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
         let slot = try state.admission.admit(
             request.source.origin, bytes: maxSourceBytes, urgency: flight.turn.urgency, client: request.client)
         defer { withExtendedLifetime(slot) {} }
-        let loaded = try await loader.loadApart(request.source, slot, acceptsImages: true)
-        slot.sourceArrived(bytes: loaded.source.count)
-        let job = RenditionJob(request.rendition, of: loaded)
-        try await check(job, flight)
-        return try await producer.produce(job, flight)
+        let epoch = cache.epoch
+        do throws(RenditionError) {
+            let loaded = try await loader.loadApart(request.source, slot, acceptsImages: true)
+            slot.sourceArrived(bytes: loaded.source.count)
+            let job = RenditionJob(request.rendition, of: loaded)
+            try await check(job, flight)
+            return try await producer.produce(job, flight)
+        } catch {
+            state.failures.remember(error, of: request.key, of: request.source, since: epoch)
+            throw error
+        }
     }
 
     /// Runs the steps of a miss, starting with the fetch.

@@ -270,7 +270,8 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns a still image. Some sites name still images `.gif`, and browsers show them.
     private func image(_ request: RenditionRequest) async throws(RenditionError) -> RenditionResult {
-        if let stored = await stored(request) { return RenditionResult(stored, .hit) }
+        if case .usable(let stored) = try await lookUp(request) { return stored }
+        if let failure = state.failures.failure(of: request.key) { throw failure }
         if request.isOnlyFromStore { throw .notStored }
         return try await request.allowance.spend { () async throws(RenditionError) in
             let (result, joined) = try await state.flights.value(
@@ -479,8 +480,10 @@ package struct RenditionPipeline: Sendable {
             if case .remembered(let cause, _) = failure, await misses.removeIfGone(request.source, after: cause) {
                 return .none(lookup)
             }
-            // An origin that is known to fail is not asked again.
-            if failure == nil { renewBehindResponse(request) }
+            // An origin that is known to fail is not asked again. The fetch of an image that is no animation fails for itself.
+            let isImage = request.rendition.format == .original && failure?.isOfImage ?? false
+            let obstacle = isImage ? state.failures.failure(of: request.key) : failure
+            if obstacle == nil { renewBehindResponse(request, isImage: isImage) }
             return .usable(RenditionResult(stored, .stale(age)))
         case .unconfirmed:
             return stored.isOfIncompleteSource ? .none(lookup) : .unconfirmed(stored, lookup)
@@ -491,12 +494,13 @@ package struct RenditionPipeline: Sendable {
 
     /// Starts the renewal of a stale rendition, which counts as a miss of the client. Without an allowance, it is left to a
     /// later request.
-    private func renewBehindResponse(_ request: RenditionRequest) {
-        let key = FlightKey(request)
+    private func renewBehindResponse(_ request: RenditionRequest, isImage: Bool) {
+        let key = FlightKey(request, isImage: isImage)
         guard !request.isOnlyFromStore, !state.flights.isJoinable(key), request.allowance.useIfAvailable() else { return }
         state.flights.start(key, urgency: .renewal) { flight async throws(RenditionError) in
-            try await request.allowance.returning { () async throws(RenditionError) in
-                try await misses.run(request, flight)
+            try await request.allowance.returning { () async throws(RenditionError) -> RenditionResult in
+                if isImage { return try await misses.runImage(request, flight) }
+                return try await misses.run(request, flight)
             }
         }
     }

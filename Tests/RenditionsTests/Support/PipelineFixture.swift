@@ -16,7 +16,7 @@ import TestSupport
 final class PipelineFixture: Sendable {
     /// What the origin answers for a path.
     enum Answer: Sendable {
-        /// A body; 304 if the request has the same tag.
+        /// A body; 304 if the request has the same tag. A JPEG arrives only where images are accepted.
         case content([UInt8], etag: String? = nil, CacheDirectives = CacheDirectives())
         case failure(FetchError)
     }
@@ -201,6 +201,8 @@ final class PipelineFixture: Sendable {
             case .failure(let error):
                 await gate?.pass()
                 throw error
+            case .content(let bytes, _, _) where bytes.starts(with: [0xff, 0xd8, 0xff]) && !arriving.acceptsImages:
+                throw .notAnAnimation(looksLike: .jpeg)
             case .content(_, let etag?, let directives) where validators.etag == etag:
                 await gate?.pass()
                 return .notModified(
