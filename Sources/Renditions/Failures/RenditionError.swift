@@ -172,6 +172,8 @@ extension RenditionError {
     package var isOfImage: Bool {
         switch self {
         case .fetchFailed(.notAnAnimation(let kind)): kind.isShownAsImage
+        // The first bytes of a PNG with a palette or a profile do not tell.
+        case .conversionFailed(.rejected(.still), _): true
         case .remembered(let error, _): error.isOfImage
         default: false
         }

@@ -12,17 +12,21 @@ import Testing
     private static let whole = GIFBuilder.animation(frames: 3)
     /// The start of a JPEG.
     private static let photo: [UInt8] = [0xff, 0xd8, 0xff, 0xe0] + Array(repeating: 0, count: 100)
-    private static let still: [UInt8] = {
-        var builder = APNGBuilder(width: 40, height: 30, plays: nil)
+    private static let still = picture()
+    /// Its pixels begin later than the bytes by which sources are recognized end.
+    private static let described = picture([.init("tEXt", Array("Comment\u{0}".utf8) + Array(repeating: 65, count: 200))])
+
+    private static func picture(_ head: [APNGBuilder.Chunk] = []) -> [UInt8] {
+        var builder = APNGBuilder(width: 40, height: 30, plays: nil, head: head)
         builder.addPicture(.init(width: 40, height: 30, word: 0xff00_00ff))
         return builder.finish()
-    }()
+    }
 
     private func run(_ body: (WebFixture, LoopbackOrigin) async throws -> Void) async throws {
         let origin = try LoopbackOrigin([
             "/broken.gif": { _ in .ok(Self.broken) }, "/whole.gif": { _ in .ok(Self.whole) },
             "/page.gif": { _ in .ok(Array("<html>".utf8)) }, "/photo.gif": { _ in .ok(Self.photo) },
-            "/still.gif": { _ in .ok(Self.still) },
+            "/still.gif": { _ in .ok(Self.still) }, "/described.gif": { _ in .ok(Self.described) },
         ])
         defer { origin.stop() }
         let configure: (inout WebFixture.Settings) throws -> Void = { settings in
@@ -72,6 +76,20 @@ import Testing
                     #expect(try await web.request("GET", target).code == "not_an_animation", "\(target)")
                 }
             }
+        }
+    }
+
+    @Test func aPNGThatOnlyTheDecoderFindsToBeNoAnimationIsSentAsItIs() async throws {
+        try await run { web, origin async throws in
+            let auto = "/auto/\(origin.url("/described.gif"))"
+            for target in ["/m/described.mp4", "/m/described.mp4", "/negotiates/described.gif", "/n/described.gif", auto] {
+                let answer = try await web.request("GET", target, headers: ["Accept: video/mp4,image/*,*/*;q=0.8"])
+                #expect(answer.status == 200 && answer.body == Self.described, "\(target): \(answer.text)")
+                #expect(answer["content-type"] == "image/png" && answer["cache-control"] != "no-store", "\(target)")
+                // One fetch for the first attempt, and one for the image, which is stored.
+                if target.hasPrefix("/m/") { #expect(origin.count("/described.gif") == 2) }
+            }
+            #expect(try await web.request("GET", "/strict/described.mp4").code == "not_an_animation")
         }
     }
 
