@@ -76,6 +76,13 @@ struct MissRunner: Sendable {
 
     /// Runs the miss of an upload's rendition. One call per flight.
     func run(_ request: UploadRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        let result = try await runLocally(request, flight)
+        // The next request for its address may reach another node, which finds it only in the store. The wait occupies no slot.
+        await sharing?.save(result).value
+        return result
+    }
+
+    private func runLocally(_ request: UploadRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
         flight.progress.loaded(bytes: request.source.count)
         let slot = try state.admission.admit(
             nil, bytes: request.source.count, cost: request.rendition.cost, urgency: flight.turn.urgency, client: request.client
@@ -83,10 +90,7 @@ struct MissRunner: Sendable {
         defer { withExtendedLifetime(slot) {} }
         let job = RenditionJob(request.rendition, of: request.source, epoch: cache.epoch)
         try await check(job, flight)
-        let result = try await producer.produce(job, flight)
-        // The next request for its address may reach another node, which finds it only in the store.
-        await sharing?.save(result).value
-        return result
+        return try await producer.produce(job, flight)
     }
 
     /// Fetches a still image, and stores it unchanged. Remembers a failure for the source itself: the failure of its renditions

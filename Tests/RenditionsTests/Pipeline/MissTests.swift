@@ -65,7 +65,7 @@ import Testing
 
     @Test func anUploadIsAnsweredWhenTheOtherNodesCanReadIt() async throws {
         let saved = AsyncGate()
-        try await PipelineFixture.run(tier: EmptyTier(saved: saved)) { world async throws in
+        try await PipelineFixture.run(jobs: 1, tier: EmptyTier(saved: saved)) { world async throws in
             var file = try MemoryFile(name: "upload")
             try gif.withUnsafeBytes { try file.append($0) }
             let source = SourceFile(
@@ -76,6 +76,8 @@ import Testing
                 return isSaved.withLock { $0 } && result.provenance == .stored
             }
             try await waitUntil("the store to be asked") { saved.count == 1 }
+            // The wait refuses no other work.
+            #expect(world.pipeline.hasCapacity)
             isSaved.withLock { $0 = true }
             saved.open()
             #expect(try await answer.value)
