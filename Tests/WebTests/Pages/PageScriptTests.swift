@@ -166,7 +166,7 @@ import Testing
 
     @Test func thePageDoesNotReceiveWhatAButtonReceives() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:])])
-        #expect(visits[0][0].kept == ["click", "mousedown", "pointerdown", " ", "Enter"])
+        #expect(visits[0][0].kept == ["click", "mousedown", "mouseup", "pointerdown", " ", "Enter"])
     }
 
     @Test func aPointerThatMovesOverAnImageShowsItsButton() throws {
@@ -452,7 +452,8 @@ enum ScriptHost {
           const { focusin } = controls.tree.handlers;
           focusin?.({ target: { state: { img, link } } });
           const kept = [];
-          for (const [kind, key] of [["click"], ["mousedown"], ["pointerdown"], ["keydown", " "], ["keyup", "Enter"], ["keydown", "Escape"]]) {
+          const presses = [["click"], ["mousedown"], ["mouseup"], ["pointerdown"]];
+          for (const [kind, key] of [...presses, ["keydown", " "], ["keyup", "Enter"], ["keydown", "Escape"]]) {
             controls[`on${kind}`]?.({ key, stopPropagation: () => kept.push(key ?? kind) });
           }
           cover = undefined;

@@ -1,4 +1,3 @@
-"use strict";
 // Gives the GIFs of a page, or the formats in data-sources, the addresses that negotiate, and a button that pauses each animation.
 // The images stay the elements that they are. Where anything fails, they show the page's own files. Attributes and limits: docs/pages.md.
 (() => {
@@ -280,8 +279,8 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   }
 
   // The page does not know the buttons: it would treat a click as one outside of its dialog, and a key as its own shortcut.
-  host.onclick = host.onmousedown = host.onpointerdown = host.onkeydown = host.onkeyup = (event) => {
-    if (event.key !== (settings.key ?? "Escape")) event.stopPropagation();
+  host.onclick = host.onmousedown = host.onmouseup = host.onpointerdown = host.onkeydown = host.onkeyup = (event) => {
+    event.key === (settings.key ?? "Escape") || event.stopPropagation();
   };
   // The host does not receive the event of a focus that moves from one button to the next.
   buttons.addEventListener("click", (event) => {
