@@ -180,6 +180,12 @@ import Testing
         #expect(visits[0].allSatisfy { $0.isButtonVisible == isVisible })
     }
 
+    /// A grid with a picture and a text in the same cell needs no position.
+    @Test func aButtonIsVisibleWhereATextSharesTheCellOfItsImage() throws {
+        let page = ScriptHost.Page(settings: ["signed": ""], over: "caption", isPositioned: false)
+        #expect(try ScriptHost.visits([page])[0].allSatisfy { $0.isButtonVisible })
+    }
+
     @Test func aVisibleButtonFollowsItsImage() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
         #expect(visits[0].allSatisfy { $0.follows })
@@ -288,6 +294,8 @@ enum ScriptHost {
         var arriving: String?
         /// The element at the place of the button: the image, its card, a caption in the card, or a header.
         var over = "image"
+        /// Whether the card has a position, so that it is the image's `offsetParent`.
+        var isPositioned = true
     }
 
     /// What the script has done to a page.
@@ -402,7 +410,7 @@ enum ScriptHost {
           img.isContentEditable = page.isEditable;
           const [card, caption, header] = [new Element(), new Element(), new Element()];
           card.contains = (other) => [card, caption, img].includes(other);
-          img.offsetParent = card;
+          img.parentNode = card;
           cover = place = undefined;
           for (const [key, value] of Object.entries({ ...attributes, [name]: link })) img.setAttribute(key, value);
           let asked;
@@ -424,6 +432,7 @@ enum ScriptHost {
             script: { src: "\(server)gifreel.js", dataset: settings }, documentElement: document, querySelector: ignore,
             createElement: (name) => (made[name] = name === "a" ? new Link() : new Element()), querySelectorAll: () => images,
           });
+          img.offsetParent = page.isPositioned ? card : document.body;
           if (imageName) Object.defineProperty(document, imageName, { value: img });
           const names = [
             "document", "navigator", "matchMedia", "IntersectionObserver", "MutationObserver", "Document", "Element", "CSSStyleSheet",
