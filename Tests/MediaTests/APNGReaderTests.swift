@@ -434,7 +434,9 @@ import Testing
         late.chunks.append(.init("acTL", APNGBuilder.number(1) + APNGBuilder.number(0)))
         var empty = builder()
         empty.add(full(Word.red))
-        for png in [plain.finish(), late.finish(), empty.finish(frames: 0)] {
+        var endless = builder(plays: 1 << 31)
+        endless.add(full(Word.red))
+        for png in [plain.finish(), late.finish(), empty.finish(frames: 0), endless.finish()] {
             #expect(throws: TranscodeError.still(.apng)) { try Converted(png) }
             #expect(try Animation.compose(png).canvases == [spread(Word.red)])
         }

@@ -12,7 +12,7 @@ struct APNGAnimation {
         guard chunk.type == PNGChunk.animation, chunk.data.count == Self.length, chunk.isSound else { return nil }
         frames = chunk.number(at: 0)
         plays = chunk.number(at: 4)
-        guard frames > 0, frames < 1 << 31 else { return nil }
+        guard frames > 0, max(frames, plays) < 1 << 31 else { return nil }
     }
 }
 
