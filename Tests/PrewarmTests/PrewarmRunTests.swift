@@ -98,6 +98,17 @@ import Testing
         #expect(PrewarmRun(entries, journal: try RunJournal(path: journalPath)).pending == [0, 1, 2])
     }
 
+    @Test func aJournalBehindALinkIsEmptied() throws {
+        try directory.write("file", "")
+        let link = directory.path("link")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: directory.path("file"))
+        let journal = try RunJournal(path: link)
+        PrewarmRun(entries, journal: journal).finish(0, new)
+        journal.remove()
+        #expect(PrewarmRun(entries, journal: try RunJournal(path: link)).pending == [0, 1, 2])
+        #expect(try directory.text("file").isEmpty)
+    }
+
     @Test func aJournalThatCannotBeOpenedIsNamed() throws {
         let error = #expect(throws: PrewarmRunError.self) { try RunJournal(path: "/dev/null/x/run.ndjson") }
         #expect(error?.description.hasPrefix("The journal cannot be opened. ") == true)

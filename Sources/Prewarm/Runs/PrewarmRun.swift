@@ -118,10 +118,10 @@ package final class RunJournal: Sendable {
         try file.withLock { (file) throws(FileError) in try file.append(Array(line)) }
     }
 
-    /// Removes the journal, unless its path names a device, such as `/dev/null`, or a link. The next run of the same list then
-    /// processes every entry.
+    /// Removes the journal, or empties it if its path names a link; a device, such as `/dev/null`, stays. The next run of the same
+    /// list then processes every entry.
     package func remove() {
         var status = stat()
-        if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG { unlink(path) }
+        if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG { unlink(path) } else { truncate(path, 0) }
     }
 }
