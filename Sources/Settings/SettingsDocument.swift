@@ -182,7 +182,7 @@ private enum MarkdownDocument {
             On SIGHUP (`systemctl reload gifreel`) the server reads the file and those of secrets again. Flags and environment variables
             keep the values that they had at the start, and override the file. Settings marked *live* below take effect for every request
             that arrives afterwards. Settings marked *restart* keep their old value, and the log names those that have changed. If the
-            file is invalid, or a pipe that was read at the start, the server logs the reason and keeps all settings.
+            file is invalid, has lost all settings, or is a pipe, the server logs the reason and keeps all settings.
 
             ## Settings
             """

@@ -10,6 +10,8 @@ package enum SettingsReader {
         package let overrides: [Override]
         /// Variables that begin with `GIFREEL_` and that Kubernetes injects; they set nothing.
         package let ignoredVariables: [String]
+        /// Whether the file sets something.
+        package let fileHasSettings: Bool
 
         /// `name: value  # origin` of each setting, secrets and those in URLs masked, `–` if there is no value.
         package var lines: [String] {
@@ -60,7 +62,7 @@ package enum SettingsReader {
             }
         return Result(
             settings: settings, origins: entries.mapValues(\.description), overrides: overrides,
-            ignoredVariables: variables.injected)
+            ignoredVariables: variables.injected, fileHasSettings: !contents.isEmpty)
     }
 
     private static func settings(_ entries: [String: SettingEntry]) throws(SettingsError) -> Settings {

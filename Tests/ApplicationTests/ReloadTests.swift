@@ -197,6 +197,14 @@ extension OperationsTests {
             #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
         }
 
+        /// As by `sops decrypt secrets.yaml >gifreel.yaml` without the key.
+        @Test func aFileThatHasBecomeEmptyChangesNothing() throws {
+            let (server, file) = try start("admin:\n  token: secret\n")
+            try "# Nothing\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "has no settings any more")
+            #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
+        }
+
         /// As in `--config <(sops decrypt gifreel.yaml)`.
         @Test func aPipeIsNotReadAgain() throws {
             try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)

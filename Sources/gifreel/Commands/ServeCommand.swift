@@ -92,6 +92,7 @@ struct ServeCommand: ParsableCommand {
         var settings: Settings
         /// The overrides that the log has named.
         var overrides: [SettingsReader.Override]
+        var fileHasSettings: Bool
         /// Only a restart changes its format.
         var log: LogOutput
         var accessLog: HTTPAccessLogWriter?
@@ -123,8 +124,8 @@ struct ServeCommand: ParsableCommand {
             })
         try service.start()
         return Running(
-            service: service, settings: read.settings, overrides: read.overrides, log: log, accessLog: accessLog, logger: logger
-        )
+            service: service, settings: read.settings, overrides: read.overrides, fileHasSettings: read.fileHasSettings,
+            log: log, accessLog: accessLog, logger: logger)
     }
 
     /// Logs the variables that override the settings file: changing these settings in the file has no effect.
@@ -144,6 +145,11 @@ struct ServeCommand: ParsableCommand {
                 throw SettingsError("The configuration file \(file) is a pipe, which cannot be read again.")
             }
             let read = try settings.read()
+            // A program that could not write it has emptied it.
+            if let file = settings.file, running.fileHasSettings, !read.fileHasSettings {
+                throw SettingsError(
+                    "The configuration file \(file) has no settings any more. A restart would use the defaults.")
+            }
             let plan = ReloadPlan(from: running.settings, to: read.settings)
             // A setting that keeps its old value may not fit the new value of another one.
             try plan.settings.validate()
@@ -151,6 +157,7 @@ struct ServeCommand: ParsableCommand {
             var next = running
             next.settings = plan.settings
             next.overrides = read.overrides
+            next.fileHasSettings = read.fileHasSettings
             try running.service.reload(configuration, logger: next.logger)
             running.log.level = configuration.logLevel
             next.logger.notice("settings read again", metadata: ["changed": "\(plan.changed.joined(separator: ", "))"])
