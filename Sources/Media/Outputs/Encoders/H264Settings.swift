@@ -153,8 +153,8 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
 /// of 5. A longer lookahead hardly saves more in films. Drawings have parts that stay unchanged for long, and 60 frames save
 /// another 4 %. A second thread only shortens the wait.
 ///
-/// The largest pictures have no B-frames and one reference. At 3840 × 2160, that takes 311 MB with a lookahead of 5 frames,
-/// instead of 461 MB with those of the preset. A worker has about 430 MB beside canvases and libraries, and less for a clip.
+/// The largest pictures have no B-frames, one reference and a lookahead of 2 frames. At 3840 × 2160, that takes about 240 MB
+/// instead of 461 MB. A worker has about 430 MB beside canvases and libraries, and less for a clip.
 struct EncoderBudget: Equatable {
     /// Frames of lookahead.
     let lookahead: Int
@@ -183,10 +183,9 @@ struct EncoderBudget: Equatable {
         // Both depend on the pictures alone, so an object has the same bytes regardless of a machine's processors and load.
         let allowsTwo = Self.pixelsWithTwoThreads.contains(pixels)
         let thread = allowsTwo && pixels <= Self.mostPixelsInBudget ? Self.perThread : 0
-        let isLong = isDrawing && pixels <= Self.mostPixelsWithBFrames
-        let left = Self.perPixel - thread + (isLong ? Self.sharedOfDrawing : Self.shared) / pixels
+        let left = Self.perPixel - thread + (isDrawing ? Self.sharedOfDrawing : Self.shared) / pixels
         let most = isDrawing ? Self.mostLookaheadOfDrawing : Self.mostLookahead
-        lookahead = min(most, max(5, left / Self.perLookahead))
+        lookahead = pixels > Self.mostPixelsWithBFrames ? 2 : min(most, max(5, left / Self.perLookahead))
         threads = allowsTwo ? 2 : 1
     }
 }
