@@ -141,7 +141,7 @@
     // Images of one pixel count visits.
     if (!places[0] || (parseFloat(img.getAttribute("width")) < 3 && parseFloat(img.getAttribute("height")) < 3)) return;
     // None is current while the image still shows the picture before a change by a script.
-    const current = links.find((each) => (resolver.href = each) && resolver.href === img.currentSrc);
+    const current = links.find((each) => (resolver.href = each, resolver.href === img.currentSrc));
     if (current && img.naturalWidth && img.naturalWidth < 3) return;
     const link = current ?? links[0];
     return { img, places, link, home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page" };
@@ -345,7 +345,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     const found = [];
     for (const node of [tree, ...(tree.querySelectorAll?.("*") || [])]) {
       // All places are read before an address changes, so that the browser computes the layout once.
-      if (node.localName === "img") found.push([node, isLate || node.getBoundingClientRect().top > innerHeight + 2500]);
+      if (node.localName === "img") found.push([node, node.loading === "lazy" && node.getBoundingClientRect().top > innerHeight + 2500]);
       else if (node.shadowRoot && node !== host) watch(node.shadowRoot);
     }
     for (const [img, isFar] of found) consider(img, isLate, isFar);
