@@ -98,7 +98,8 @@ package enum OriginalFile {
     /// The media type according to the first bytes. A still image may be a JPEG.
     package static func mediaType(_ file: SharedDescriptor) -> String {
         withHead(of: file) { head in
-            head.starts(with: [0xff, 0xd8, 0xff]) ? "image/jpeg" : (SourceFormat(of: head) ?? .gif).mediaType
+            ContentSniffer.judge(head, isWhole: true) == .notAnAnimation(.jpeg)
+                ? "image/jpeg" : (SourceFormat(of: head) ?? .gif).mediaType
         }
     }
 
