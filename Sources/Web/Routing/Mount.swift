@@ -78,13 +78,10 @@ extension MountAddress {
         }
         let path = "/" + source.canonical[...].droppingBytes(base.utf8.count).before(UInt8(ascii: "?"))
         guard let named = MountPath(path[...], sources: mount.sources), named.isSource else { return nil }
-        // An omitted extension is always read as `.gif` in lower case.
-        let isSourcePath = named.stem + ".gif" != named.source
         let forwarded = source.query?[...].parts(at: UInt8(ascii: "&")).map(String.init) ?? []
         // A forwarded parameter with an option's name would be read as an option of the rendition.
         if forwarded.contains(where: { OptionReader.isOption(String($0[...].before(UInt8(ascii: "=")))) }) { return nil }
-        self.init(
-            stem: "/\(name)\(isSourcePath ? named.source : named.stem)", isSourcePath: isSourcePath, forwarded: forwarded)
+        self.init(stem: "/\(name)\(named.stem)", isSourcePath: named.stem == named.source, forwarded: forwarded)
     }
 
     /// Returns the target of a rendition of the source.

@@ -33,13 +33,14 @@ extension MountPath {
                 source: String(name), stem: String(name), format: format, isSource: false, isAutomatic: isAutomatic)
             return
         }
+        // An omitted extension is always read as `.gif` in lower case.
+        let source = String(name) + ".gif"
         if extensions.contains(last) {
-            self.init(
-                source: String(path), stem: String(hasOnlyGIFs ? name : path), format: .mp4, isSource: true, isAutomatic: false)
+            let stem = hasOnlyGIFs && path == source ? name : path
+            self.init(source: String(path), stem: String(stem), format: .mp4, isSource: true, isAutomatic: false)
             return
         }
         guard let format, sources.contains(.gif) else { return nil }
-        let source = String(name) + ".gif"
         self.init(
             source: source, stem: hasOnlyGIFs ? String(name) : source, format: format, isSource: false, isAutomatic: isAutomatic
         )

@@ -49,7 +49,7 @@ import Testing
 
     @Test func addressesLeadBackToTheSameSource() throws {
         for sources in [[.gif], Self.all, [.webp]] {
-            for path in ["/a.gif", "/a.GIF.json", "/a.webp", "/a.webp.mp4", "/b.mp4", "/c.png.html"] {
+            for path in ["/a.gif", "/a.GIF", "/a.Gif", "/a.GIF.json", "/a.webp", "/a.webp.mp4", "/b.mp4", "/c.png.html"] {
                 guard let path = MountPath(path[...], sources: sources) else { continue }
                 let address = MountAddress(stem: path.stem, isSourcePath: path.stem == path.source)
                 for target in ["mp4", "png", "webp", "gif"].map({ address.target($0) }) + [address.source] {
