@@ -184,7 +184,7 @@ struct RenditionController: Sendable {
 
     private func logged(_ result: RenditionResult, _ miss: NegotiatedMiss) -> HTTPResponse {
         log.answered(miss.request.rendition, host: miss.request.source.host, result)
-        return responder.response(result, .source, miss.terms)
+        return responder.response(result, .source, of: miss.request.source.canonical, miss.terms)
     }
 
     /// Responds with the selected rendition; with the source, if negotiation keeps it or until the rendition exists; or else
@@ -253,7 +253,7 @@ struct RenditionController: Sendable {
             if refusesLarger, await isRefused(result.rendition, request) {
                 return problems.failure(.notSmaller, host: request.source.host, terms)
             }
-            return responder.response(result, .source, terms)
+            return responder.response(result, .source, of: request.source.canonical, terms)
         } catch {
             return await errorResponse(error, request, onError, terms)
         }
@@ -276,7 +276,7 @@ struct RenditionController: Sendable {
         var cause = error
         do throws(RenditionError) {
             if onError == .original, let original = try await pipeline.original(insteadOf: error, for: request) {
-                return responder.response(original, .source, terms)
+                return responder.response(original, .source, of: request.source.canonical, terms)
             }
         } catch {
             cause = error

@@ -120,13 +120,18 @@ struct RenditionResponder: Sendable {
     }
 
     /// Returns the response with a result of the pipeline.
-    func response(_ result: RenditionResult, _ address: Address, _ terms: ResponseTerms = .plain) -> HTTPResponse {
+    ///
+    /// - Parameter sourceURL: In canonical form. It names the file of a rendition that is not stored under it.
+    func response(
+        _ result: RenditionResult, _ address: Address, of sourceURL: String? = nil, _ terms: ResponseTerms = .plain
+    ) -> HTTPResponse {
         let prepared = prepared(result.rendition)
         result.rendition.countUse()
         let isIncomplete = prepared.isOfIncompleteSource
         let fields = caching.fields(of: result, address, terms, isIncomplete: isIncomplete)
+        let disposition = prepared.disposition ?? Self.disposition(of: result.rendition, at: sourceURL, prepared.sourceFormat)
         var headers = Self.with(
-            fields, result.provenance, isIncomplete: isIncomplete, address == .source ? prepared.disposition : nil)
+            fields, result.provenance, isIncomplete: isIncomplete, address == .source ? disposition : nil)
         switch result.provenance {
         case .stored, .unstored, .collapsed, .renewed, .shared, .followed:
             headers.append("Server-Timing", result.times.serverTiming)
@@ -228,10 +233,12 @@ struct RenditionResponder: Sendable {
         return fields
     }
 
-    private static func disposition(of rendition: CachedRendition, _ sourceFormat: SourceFormat?) -> String? {
-        guard let url = rendition.alias?.sourceURL, let format = Rendition.Format(rawValue: rendition.fileExtension),
-            format.isSentAsStored
-        else { return nil }
+    private static func disposition(
+        of rendition: CachedRendition, at url: String?, _ sourceFormat: SourceFormat?
+    ) -> String? {
+        guard let url, let format = Rendition.Format(rawValue: rendition.fileExtension), format.isSentAsStored else {
+            return nil
+        }
         return FileName(of: url, sourceFormat?.fileExtensions ?? format.fileExtensions).disposition
     }
 
@@ -260,7 +267,7 @@ struct RenditionResponder: Sendable {
         let isIncomplete = facts?.isOfIncompleteSource ?? false
         let plain = caching.fields(ofStored: rendition, address, .plain, isIncomplete: isIncomplete)
         let sourceFormat = rendition.isOriginal ? OriginalFile.format(rendition.descriptor) : nil
-        let disposition = Self.disposition(of: rendition, sourceFormat)
+        let disposition = Self.disposition(of: rendition, at: rendition.alias?.sourceURL, sourceFormat)
         let prepared = Prepared(
             resource(rendition, sourceFormat), hit: Self.with(plain, .hit, isIncomplete: isIncomplete, disposition), facts,
             sourceFormat, disposition: disposition, policyNumber: policyNumber)

@@ -104,6 +104,23 @@ import Testing
         }
     }
 
+    @Test func aRenditionThatIsNotStoredIsNamedAfterItsSourceToo() async throws {
+        try await WebFixture.run(paths) { web async throws in
+            for format in ["mp4", "jpg", "png", "webp"] {
+                let response = try await web.request("GET", web.target(format, "/private.gif"))
+                #expect(response.status == 200 && response["cache-control"] == "no-store")
+                #expect(response["content-disposition"] == "inline; filename=\"private.\(format)\"")
+            }
+            let original = try await web.request("GET", web.target("auto", "/private.gif"), headers: ["Accept: video/mp4"])
+            #expect(original.status == 200 && original["cache-control"] == "no-store")
+            #expect(original["content-disposition"]?.hasPrefix("inline; filename=\"private.") == true)
+            for format in ["json", "html"] {
+                let document = try await web.request("GET", web.target(format, "/private.gif"))
+                #expect(document.status == 200 && document["content-disposition"] == nil)
+            }
+        }
+    }
+
     @Test func aMountThatNegotiatesVariesByAcceptInEveryResponse() async throws {
         let origin = try LoopbackOrigin(paths)
         defer { origin.stop() }

@@ -52,6 +52,7 @@ import Testing
                     let answer = try await web.request("GET", target, headers: ["Accept: video/mp4"])
                     #expect(answer.status == 200 && answer.body == Self.broken, "\(target): \(answer.text)")
                     #expect(answer["content-type"] == "image/gif" && answer["cache-control"] == "no-store")
+                    #expect(answer["content-disposition"] == "inline; filename=\"broken.gif\"")
                     #expect(answer["vary"] == (target.hasPrefix("/n/") ? "Accept" : nil))
                 }
             }
