@@ -64,7 +64,7 @@ extension SourceTraits {
         recognizes: GIFReader.recognizes, canvasPixels: GIFReader.screenPixels)
     fileprivate static let apng = SourceTraits(
         // Clients that do not support APNG show the still picture of the PNG.
-        name: "apng", fileExtensions: ["apng", "png"], mediaType: "image/png", title: "PNG", version: pictures,
+        name: "apng", fileExtensions: ["png", "apng"], mediaType: "image/png", title: "PNG", version: pictures,
         recognizes: APNGReader.recognizes, isAnimation: APNGReader.isAnimation, canvasPixels: APNGReader.canvasPixels)
     fileprivate static let webp = SourceTraits(
         name: "webp", fileExtensions: ["webp"], mediaType: "image/webp", title: "WebP", version: "source-4",

@@ -97,10 +97,16 @@ package enum OriginalFile {
 
     /// The media type according to the first bytes. A still image may be a JPEG.
     package static func mediaType(_ file: SharedDescriptor) -> String {
-        withHead(of: file) { head in
-            ContentSniffer.judge(head, isWhole: true) == .notAnAnimation(.jpeg)
-                ? "image/jpeg" : (SourceFormat(of: head) ?? .gif).mediaType
-        }
+        withHead(of: file) { isJPEG($0) ? Rendition.Format.jpg.contentType : (SourceFormat(of: $0) ?? .gif).mediaType }
+    }
+
+    /// The extensions of files of this type, the usual one first.
+    package static func fileExtensions(_ file: SharedDescriptor) -> [String] {
+        withHead(of: file) { isJPEG($0) ? Rendition.Format.jpg.fileExtensions : (SourceFormat(of: $0) ?? .gif).fileExtensions }
+    }
+
+    private static func isJPEG(_ head: UnsafeRawBufferPointer) -> Bool {
+        ContentSniffer.judge(head, isWhole: true) == .notAnAnimation(.jpeg)
     }
 
     private static func withHead<Result>(of file: SharedDescriptor, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {

@@ -129,7 +129,7 @@ struct RenditionResponder: Sendable {
         result.rendition.countUse()
         let isIncomplete = prepared.isOfIncompleteSource
         let fields = caching.fields(of: result, address, terms, isIncomplete: isIncomplete)
-        let disposition = prepared.disposition ?? Self.disposition(of: result.rendition, at: sourceURL, prepared.sourceFormat)
+        let disposition = prepared.disposition ?? Self.disposition(of: result.rendition, at: sourceURL)
         var headers = Self.with(
             fields, result.provenance, isIncomplete: isIncomplete, address == .source ? disposition : nil)
         switch result.provenance {
@@ -233,13 +233,12 @@ struct RenditionResponder: Sendable {
         return fields
     }
 
-    private static func disposition(
-        of rendition: CachedRendition, at url: String?, _ sourceFormat: SourceFormat?
-    ) -> String? {
+    private static func disposition(of rendition: CachedRendition, at url: String?) -> String? {
         guard let url, let format = Rendition.Format(rawValue: rendition.fileExtension), format.isSentAsStored else {
             return nil
         }
-        return FileName(of: url, sourceFormat?.fileExtensions ?? format.fileExtensions).disposition
+        let fileExtensions = format == .original ? OriginalFile.fileExtensions(rendition.descriptor) : format.fileExtensions
+        return FileName(of: url, fileExtensions).disposition
     }
 
     /// The path of a stored rendition by its content.
@@ -267,7 +266,7 @@ struct RenditionResponder: Sendable {
         let isIncomplete = facts?.isOfIncompleteSource ?? false
         let plain = caching.fields(ofStored: rendition, address, .plain, isIncomplete: isIncomplete)
         let sourceFormat = rendition.isOriginal ? OriginalFile.format(rendition.descriptor) : nil
-        let disposition = Self.disposition(of: rendition, at: rendition.alias?.sourceURL, sourceFormat)
+        let disposition = Self.disposition(of: rendition, at: rendition.alias?.sourceURL)
         let prepared = Prepared(
             resource(rendition, sourceFormat), hit: Self.with(plain, .hit, isIncomplete: isIncomplete, disposition), facts,
             sourceFormat, disposition: disposition, policyNumber: policyNumber)

@@ -22,9 +22,10 @@ struct FileName: Equatable {
         let last = path[start...].parts(at: UInt8(ascii: "/"), keepingEmpty: true).dropFirst().last ?? ""
         var stem = Self.cleaned(PercentEncoding.decode(last) ?? "")
         var fileExtension = fileExtensions.first ?? ""
-        if let (name, ending) = stem[...].splitAtExtension, Self.sourceExtensions.contains(ending) {
-            if fileExtensions.contains(ending) { fileExtension = ending }
-            stem = String(name)
+        if let (name, ending) = stem[...].splitAtExtension {
+            let isListed = fileExtensions.contains(ending)
+            if isListed { fileExtension = ending }
+            if isListed || Self.sourceExtensions.contains(ending) { stem = String(name) }
         }
         while stem.utf8.count > Self.longest { stem.removeLast() }
         text = "\(stem.isEmpty ? "animation" : stem).\(fileExtension)"

@@ -70,6 +70,8 @@ import Testing
                     let answer = try await web.request("GET", target, headers: ["Accept: image/avif,image/*,*/*;q=0.8"])
                     #expect(answer.status == 200 && answer.body == image, "\(target): \(answer.text)")
                     #expect(answer["content-type"] == type && answer["cache-control"] != "no-store", "\(target)")
+                    let ending = type == "image/jpeg" ? "jpg" : "png"
+                    #expect(answer["content-disposition"] == "inline; filename=\"\(name).\(ending)\"", "\(target)")
                 }
                 // One fetch for the first attempt, and one for the image, which is stored.
                 #expect(origin.count("/\(name).gif") == 2)

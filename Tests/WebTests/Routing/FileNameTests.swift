@@ -24,8 +24,9 @@ import Testing
         #expect(FileName(of: "https://a.test/cat.gif", ["mp4"]).disposition == "inline; filename=\"cat.mp4\"")
         let name = FileName(of: "https://a.test/caf%C3%A9%20100%25.gif", ["jpg", "jpeg"])
         #expect(name.disposition == "inline; filename=\"caf_ 100_.jpg\"; filename*=UTF-8''caf%C3%A9%20100%25.jpg")
-        #expect(FileName(of: "https://a.test/cat.jpeg", ["jpg", "jpeg"]).text == "cat.jpeg.jpg")
-        #expect(FileName(of: "https://a.test/cat.png", ["apng", "png"]).text == "cat.png")
+        #expect(FileName(of: "https://a.test/cat.JPEG", ["jpg", "jpeg"]).text == "cat.jpeg")
+        #expect(FileName(of: "https://a.test/cat.jpeg", ["mp4"]).text == "cat.jpeg.mp4")
+        #expect(FileName(of: "https://a.test/cat.APNG", ["png", "apng"]).text == "cat.apng")
     }
 
     @Test func aNameInAnAddressIsNoPartOfItsMeaning() throws {
