@@ -12,7 +12,8 @@ struct CrossOrigin: Sendable {
 
     /// The fields that scripts may read in addition to the safelisted ones.
     private static let exposedFields =
-        "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After, Accept-Ranges, Content-Range"
+        "Content-Location, Content-Disposition, ETag, Cache-Status, Server-Timing, Location, Retry-After, Accept-Ranges, Content-Range, "
+        + "X-Request-Id"
 
     /// - Parameter origin: The value of `Access-Control-Allow-Origin`; nil allows no origin.
     init(allowing origin: String?) {

@@ -7,7 +7,8 @@ import Testing
 @Suite("Scripts of other origins may read every response, and no browser guesses its type") struct CrossOriginTests {
     private static let gif = GIFBuilder.animation(frames: 3)
     private static let exposed =
-        "Content-Location, ETag, Cache-Status, Server-Timing, Location, Retry-After, Accept-Ranges, Content-Range"
+        "Content-Location, Content-Disposition, ETag, Cache-Status, Server-Timing, Location, Retry-After, Accept-Ranges, Content-Range, "
+        + "X-Request-Id"
 
     /// A request for each kind of response, with its status.
     private func requests(_ web: WebFixture) async throws -> [(String, String, [String], [UInt8], Int)] {
