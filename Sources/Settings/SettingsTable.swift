@@ -75,7 +75,7 @@ extension Setting {
             "Field that the trusted proxies write, the only one that is read. x-forwarded-for includes X-Forwarded-Proto."),
         Setting(
             "server.allow_origin", \.server.allowOrigin, .live,
-            "Value of Access-Control-Allow-Origin in responses; empty sends none."),
+            "Value of Access-Control-Allow-Origin in responses: * or one origin; empty sends none."),
         Setting(
             "server.public_url", \.server.publicURL, .live, whenUnset: "the scheme and the Host of the request",
             example: "https://gifs.example.com",

@@ -1,6 +1,9 @@
 import Foundation
+import Settings
 import TestSupport
 import Testing
+
+@testable import gifreel
 
 @Suite("Pages of other origins may use every answer", .timeLimit(.minutes(10))) struct CrossOriginTests {
     private let gif = GIFBuilder.animation(frames: 3)
@@ -82,6 +85,23 @@ import Testing
         let closed = try GifreelProcess(["server.allow_origin="])
         for (method, target) in [("GET", "/healthz"), ("GET", "/nothing"), ("OPTIONS", "/mp4"), ("GET", "/")] {
             #expect(try closed.request(method, target).headers.keys.allSatisfy { !$0.hasPrefix("access-control-") })
+        }
+    }
+
+    @Test func anOriginThatNoBrowserSendsIsRefused() throws {
+        for origin in [
+            "*", "null", "https://page.test", "http://page.test:8080", "http://127.0.0.1:3000", "http://[::1]:3000",
+            "https://xn--bcher-kva.test", "capacitor://localhost",
+        ] {
+            try SettingParser.checkOrigin(origin, "server.allow_origin")
+        }
+        for origin in [
+            "page.test", "https://page.test/", "https://page.test/a", "https://Page.test", "https://page.test:443",
+            "https://", "https://*.page.test", "https://a.test, https://b.test", "https://a.test,https://b.test",
+            "https://a.test https://b.test", "https://bücher.test", "HTTPS://page.test", "capacitor://localhost/",
+            "https://page.test?a", "https://user@page.test",
+        ] {
+            #expect(throws: SettingsError.self, "\(origin)") { try SettingParser.checkOrigin(origin, "server.allow_origin") }
         }
     }
 }

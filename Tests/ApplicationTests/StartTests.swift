@@ -136,6 +136,10 @@ extension OperationsTests {
             ),
             ("server.port_file=/tmp", "server.port_file is “/tmp”, which is a directory; name a file."),
             ("server.public_url=ftp://x/", "server.public_url is “ftp://x/”; it must be an http or https URL."),
+            (
+                "server.allow_origin=https://example.com/",
+                "server.allow_origin is “https://example.com/”; it must be * or one origin as browsers write it"
+            ),
             ("mounts.mp4.origin=https://a/", "mounts.mp4 cannot be used: /mp4 is a route of the server"),
             (
                 "mounts.a.origin=ftp://x/",

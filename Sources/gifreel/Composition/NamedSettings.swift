@@ -97,6 +97,16 @@ enum SettingParser {
         }
     }
 
+    /// Checks an origin of pages. Browsers compare its text, so a list, a path, capital letters or a default port permit none.
+    static func checkOrigin(_ text: String, _ name: String) throws(SettingsError) {
+        let host = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? ""
+        let isOrigin = !host.isEmpty && !host.contains { $0.isWhitespace || "/,*@?#".contains($0) }
+        let canonical = (try? SourceURL(text))?.canonical ?? "\(text)/"
+        guard ["*", "null"].contains(text) || isOrigin && canonical == "\(text)/" else {
+            throw .wrongValue(name, text, "* or one origin as browsers write it, such as https://example.com")
+        }
+    }
+
     /// Checks fields of requests, which are secrets: an error names a field by its number only.
     static func checkFields(_ fields: [String], _ name: String) throws(SettingsError) {
         guard let wrong = fields.firstIndex(where: { !RequestField.isValid($0) }) else { return }

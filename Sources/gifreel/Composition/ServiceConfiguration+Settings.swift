@@ -120,6 +120,7 @@ extension WebPolicy {
         metricsReaders = settings.metrics.allow
         metricsHosts = settings.metrics.hosts
         head.cdnMaxAge = settings.lifetimes.cdnMaxAge.map { Int($0.components.seconds) }
+        if let origin = settings.server.allowOrigin { try SettingParser.checkOrigin(origin, "server.allow_origin") }
         head.allowOrigin = settings.server.allowOrigin
         publicURL = try Self.publicURL(settings.server)
         hasHomePage = settings.pages.home
