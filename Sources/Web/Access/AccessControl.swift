@@ -167,8 +167,12 @@ struct SignatureCheck: Sendable {
         var key: SigningKey?
         if !keys.isEmpty {
             if let signature = credentials.signature {
-                key = keys.key(verifying: signature, of: credentials.texts(canonicalSource: source?.canonical).map(\.text))
-                guard key != nil else { throw .badSignature("The signature does not match the request.") }
+                let texts = credentials.texts(canonicalSource: source?.canonical).map(\.text)
+                key = keys.key(verifying: signature, of: texts)
+                if key == nil {
+                    let mismatch = "The signature does not match the request."
+                    throw .badSignature(texts.isEmpty ? RequestSignature.unsignable : mismatch)
+                }
             } else if rule ?? isRequired {
                 throw .badSignature("The request needs a signature.")
             }

@@ -12,6 +12,9 @@ package struct RequestSignature: Sendable, Equatable {
     /// `expires`, in seconds since 1970.
     package var expires: Int64?
 
+    /// Why a request has no text to sign.
+    package static let unsignable = "An option has a comma or a line break, which cannot be signed."
+
     /// The texts that a valid signature may cover: with the source as the client wrote it, and with its canonical form.
     ///
     /// `gifreel sign` signs the canonical form, and that form survives a proxy that rewrites the URL. Both texts name the same
@@ -39,11 +42,12 @@ struct SignedText: Sendable, Equatable {
     ///   the same text.
     init?(_ name: String, options: [QueryItem], source: String) {
         let pairs = options.sorted { $0.name < $1.name }
-        guard pairs.allSatisfy({ !Self.hasSeparator($0.name) && !Self.hasSeparator($0.value) }) else { return nil }
+        // The first equals sign of a pair ends the name, so the value may have others.
+        guard pairs.allSatisfy({ !Self.contains($0.name, ",=\n") && !Self.contains($0.value, ",\n") }) else { return nil }
         text = "\(name)\n" + pairs.map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "\n\(source)"
     }
 
-    private static func hasSeparator(_ text: String) -> Bool {
-        text.utf8.contains { $0 == UInt8(ascii: ",") || $0 == UInt8(ascii: "=") || $0 == 10 }
+    private static func contains(_ text: String, _ separators: String) -> Bool {
+        text.utf8.contains { separators.utf8.contains($0) }
     }
 }

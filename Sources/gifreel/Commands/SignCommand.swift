@@ -134,8 +134,7 @@ struct SignCommand: ParsableCommand {
 }
 
 extension SettingsError {
-    fileprivate static let unsignable = SettingsError(
-        "An option has a comma, an equals sign or a line break, which cannot be signed.")
+    fileprivate static let unsignable = SettingsError(RequestSignature.unsignable)
 
     fileprivate static func excluded(isUpload: Bool) -> SettingsError {
         SettingsError(

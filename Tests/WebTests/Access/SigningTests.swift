@@ -41,6 +41,21 @@ import Testing
         #expect(code(target) == "ok")
     }
 
+    /// Callbacks have queries, and titles have formulas.
+    @Test func aValueMayHaveAnEqualsSign() throws {
+        let source = try SourceURL("https://example.com/a.gif")
+        let title = QueryItem(name: "title", value: "1+1=2")
+        let target = try #require(SigningKeys([Self.key]).target("html", [title], of: source))
+        #expect(code(target) == "ok" && code(target.replacing("%3D2", with: "=2")) == "ok", "\(target)")
+        #expect(code(target.replacing("%3D2", with: "%3D3")) == "bad_signature")
+    }
+
+    @Test func anOptionThatCannotBeSignedIsTheReason() {
+        #expect(throws: Problem.badSignature(RequestSignature.unsignable)) {
+            try check("/html,title=Cats%2C%20dogs,sig=AAAA/https://example.com/a.gif")
+        }
+    }
+
     @Test(arguments: [
         // Nothing, another source, another option, one more, one fewer, another time, another text of the same bytes.
         "/mp4/https://example.com/a.gif?v=2",
