@@ -110,10 +110,13 @@ package enum SourceURL: Sendable {
         return try ObjectAddress(s3Scheme + rest, bucket: bucket, at: WebAddress("http://localhost/")).canonical
     }
 
-    /// Throws if the text is too long or contains a character that no URL contains.
+    /// Throws if the text is too long or contains a character that no URL contains. Spaces are permitted within it, since
+    /// browsers and redirects of origins encode them.
     static func checkText(_ text: String) throws(SourceURLError) {
         guard text.utf8.count <= maxLength else { throw .tooLong(limit: maxLength) }
-        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\\") }) else { throw .badCharacter }
+        guard text.utf8.first != 0x20, text.utf8.last != 0x20,
+            text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f && $0 != UInt8(ascii: "\\") })
+        else { throw .badCharacter }
     }
 }
 
@@ -133,7 +136,7 @@ extension SourceURL: Hashable, CustomStringConvertible {
 package enum SourceURLError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The URL is longer than `limit` bytes, as given or in canonical form.
     case tooLong(limit: Int)
-    /// The URL contains a control character, a space or a backslash.
+    /// The URL contains a control character or a backslash, or begins or ends with a space.
     case badCharacter
     /// The URL begins with neither `http://` nor `https://`.
     case unsupportedScheme
@@ -149,7 +152,7 @@ package enum SourceURLError: Error, Hashable, Sendable, CustomStringConvertible 
     package var description: String {
         switch self {
         case .tooLong(let limit): "The source URL is longer than \(limit) bytes."
-        case .badCharacter: "The source URL contains a control character, a space or a backslash."
+        case .badCharacter: "The source URL contains a control character or a backslash, or begins or ends with a space."
         case .unsupportedScheme: "The source URL must begin with http:// or https://."
         case .credentials: "The source URL must not contain a user name or password."
         case .badHost: "The host of the source URL is missing or has an ambiguous form."

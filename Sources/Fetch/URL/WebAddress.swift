@@ -30,11 +30,12 @@ package struct WebAddress: Sendable {
 
     /// Parses `text` and converts it to canonical form.
     ///
-    /// - Throws: ``SourceURLError`` for other schemes, credentials, control characters, spaces, hosts with an ambiguous
+    /// - Throws: ``SourceURLError`` for other schemes, credentials, control characters, hosts with a space or an ambiguous
     ///   spelling (`%31`, `1.2.3.08`), and URLs over ``SourceURL/maxLength``.
     init(_ text: String) throws(SourceURLError) {
         try SourceURL.checkText(text)
-        let parsed = try CurlURL(try Self.decodingHost(of: text))
+        let parts = text.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false).map { Substring($0) }
+        let parsed = try CurlURL(try Self.decodingHost(of: parts.joined(separator: "%20")))
         guard let scheme = parsed.scheme().flatMap({ Scheme(rawValue: $0.lowercased()) }) else { throw .unsupportedScheme }
         guard parsed.zone() == nil, let host = parsed.host().flatMap(HostName.init) else { throw .badHost }
         guard let port = parsed.port().flatMap({ Int($0) }), (1...65535).contains(port) else { throw .badPort }
