@@ -331,6 +331,9 @@ extension Settings {
         if !FetchConfiguration.isLoopName(fetch.loopName) {
             throw .wrongValue("sources.loop_name", fetch.loopName, "one word of printable ASCII without comma and semicolon")
         }
+        if let agent = fetch.userAgent, !RequestField.isValid("Agent: \(agent)") {
+            throw .wrongValue("sources.user_agent", agent, "printable ASCII")
+        }
         for (name, key) in signing.named.sorted(by: { $0.key < $1.key }) where key.secret == nil {
             throw SettingsError("signing.keys.\(name).secret is missing; a key needs a secret.")
         }

@@ -162,6 +162,10 @@ extension Setting {
         Setting(
             "sources.loop_name", \.fetch.loopName, .live,
             "Name of this server in CDN-Loop. Requests that carry it are loops and are refused."),
+        Setting(
+            "sources.user_agent", \.fetch.userAgent, .live, whenUnset: "gifreel and the version",
+            example: "example-gifs (+https://gifs.example.com)",
+            "Value of User-Agent in requests to origins, some of which require a contact."),
     ]
 
     private static let key = SettingFamily(

@@ -159,6 +159,10 @@ extension OperationsTests {
             "sources.loop_name": {
                 "\(try $0.get("/mp4/" + $0.freshSource(), headers: ["CDN-Loop: other"]).status)"
             },
+            "sources.user_agent": {
+                _ = try $0.get("/mp4/" + $0.freshSource())
+                return $0.origin.requests.last?.headers["user-agent"] ?? "none"
+            },
             "signing.keys": { "\(try $0.hit().status)" },
             "block.list": { "\(try $0.get("/mp4/" + $0.freshSource()).status)" },
             "options.allow": { "\(try $0.get("/mp4,width=20/" + $0.origin.url("/a.gif")).status)" },

@@ -140,6 +140,7 @@ extension OperationsTests {
                 "server.allow_origin=https://example.com/",
                 "server.allow_origin is “https://example.com/”; it must be * or one origin as browsers write it"
             ),
+            ("sources.user_agent=é", "sources.user_agent is “é”; it must be printable ASCII."),
             ("mounts.mp4.origin=https://a/", "mounts.mp4 cannot be used: /mp4 is a route of the server"),
             (
                 "mounts.a.origin=ftp://x/",

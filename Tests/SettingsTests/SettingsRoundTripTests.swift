@@ -36,6 +36,7 @@ import Testing
             case "metrics.hosts": return ["*", "*.a.test,b.test", "a.test:81"].randomElement(using: &numbers)
             case "sources.allow", "webhooks.allow", "signing.keys.*.hosts":
                 return ["*", "*.a.test/x/,https://b.test", "a.test:81/b*"].randomElement(using: &numbers)
+            case "sources.user_agent": return ["a", "b/1 (+https://b.test, c)"].randomElement(using: &numbers)
             case "sources.loop_name": return ["a", "b-c", "{a}"].randomElement(using: &numbers)
             default: break
             }

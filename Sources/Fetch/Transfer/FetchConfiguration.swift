@@ -32,8 +32,8 @@ package struct FetchConfiguration: Sendable {
     package var queuePerHost = 64
     /// The formats that negotiating origins may send, in order of preference.
     package var formats = [AcceptedFormat(mediaTypes: ["image/gif"], fileExtensions: ["gif"])]
-    /// The value of `User-Agent`.
-    package var userAgent = "gifreel"
+    /// The value of `User-Agent`; nil for the name of the program.
+    package var userAgent: String?
     /// The name in `CDN-Loop` (RFC 8586), by which the service recognizes its own requests.
     package var loopName = "gifreel"
     /// A PEM file of certificate authorities to trust instead of the system's.

@@ -38,7 +38,7 @@ final class FetchSettings: Sendable {
         request.stallRate = configuration.stallRate
         request.stallWindow = configuration.stallTimeout
         request.maxHeadBytes = configuration.maxHeadBytes
-        request.userAgent = configuration.userAgent
+        request.userAgent = configuration.userAgent ?? request.userAgent
         request.certificateAuthorities = configuration.certificateAuthorities
         return request
     }

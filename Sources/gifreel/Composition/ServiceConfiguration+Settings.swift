@@ -30,7 +30,7 @@ extension ServiceConfiguration {
         originRules.freshFor = mounts.freshFor
 
         fetch = settings.fetch
-        fetch.userAgent = "gifreel/\(Gifreel.version)"
+        fetch.userAgent = fetch.userAgent ?? "gifreel/\(Gifreel.version)"
         mounts.add(to: &fetch)
         limits = settings.limits
         let formats = settings.limits.formats
