@@ -14,6 +14,7 @@ import Testing
 
     private func expectReadable(_ answer: RawHTTPResponse, _ target: String, origin: String = "*") {
         #expect(answer["access-control-allow-origin"] == origin, "\(target): \(answer.status)")
+        #expect(answer["timing-allow-origin"] == origin, "\(target): \(answer.status)")
         #expect(answer["access-control-expose-headers"] == Self.exposed, "\(target): \(answer.status)")
         #expect(answer.fieldCount("access-control-allow-origin") == 1, "\(target): \(answer.status)")
     }

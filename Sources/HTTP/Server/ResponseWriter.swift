@@ -35,7 +35,7 @@ final class ResponseWriter {
     /// `Cache-Control` and `Cache-Tag`, because it has its own.
     private static let fieldsOfEveryStatus: [HTTPFieldName] = [
         "Vary", "Cache-Status", "Server-Timing", "Access-Control-Allow-Origin", "Access-Control-Allow-Credentials",
-        "Access-Control-Expose-Headers",
+        "Access-Control-Expose-Headers", "Timing-Allow-Origin",
     ]
 
     private let handler: any HTTPHandler

@@ -54,6 +54,7 @@ import Testing
                 let label = "\(method) \(target) \(headers)"
                 #expect(response.status == status, "\(label)")
                 #expect(response["access-control-allow-origin"] == allowed, "\(label)")
+                #expect(response["timing-allow-origin"] == allowed, "\(label)")
                 let isDocument = !response.body.isEmpty && response["content-type"]?.hasPrefix("text/plain") != true
                 #expect(response.fieldCount("x-content-type-options") == 1 || !isDocument, "\(label)")
                 #expect(response["access-control-expose-headers"] == allowed.map { _ in Self.exposed }, "\(label)")
@@ -89,6 +90,7 @@ import Testing
             ] as [([String], String?)] {
                 let response = try await web.request("GET", "/metrics", headers: headers)
                 #expect(response.status == 200 && response["access-control-allow-origin"] == allowed, "\(headers)")
+                #expect(response["timing-allow-origin"] == allowed)
             }
         }
     }
