@@ -78,8 +78,9 @@ package struct OptionReader {
         if parts.count == 1, let decoded = PercentEncoding.decode(text) {
             parts = decoded[...].parts(at: UInt8(ascii: "="), maxSplits: 1, keepingEmpty: true)
         }
-        guard parts.count == 2, let name = PercentEncoding.decode(parts[0]), let value = PercentEncoding.decode(parts[1]) else {
-            throw .badOption(String(text), "is not of the form name=value")
+        guard parts.count == 2 else { throw .badOption(String(text), "is not of the form name=value") }
+        guard let name = PercentEncoding.decode(parts[0]), let value = PercentEncoding.decode(parts[1]) else {
+            throw .badOption(String(text), "is not percent-encoded correctly")
         }
         try read(name, value)
     }

@@ -33,6 +33,15 @@ import Testing
         #expect(refusal?.status == 400)
     }
 
+    @Test(arguments: [
+        ("start=50%", "is not percent-encoded correctly"), ("%zz=1", "is not percent-encoded correctly"),
+        ("title=%E9", "is not percent-encoded correctly"), ("width", "is not of the form name=value"),
+    ])
+    func theRefusalOfAPairSaysWhatIsWrongWithIt(_ text: String, _ reason: String) {
+        var reader = OptionReader(format: .mp4)
+        #expect(problem { () throws(Problem) in try reader.readPair(text[...]) } == .badOption(text, reason))
+    }
+
     @Test func anOptionMayBeGivenOnceWhereverItStands() throws {
         var reader = OptionReader(format: .mp4)
         try reader.readPair("width=10")
