@@ -17,9 +17,9 @@ enum APISchemas {
         ],
     ]
 
-    /// Bodies that `Accept` selects: a source, or its AVIF, animated WebP or MP4.
+    /// Bodies that `Accept` selects: a source, its AVIF, animated WebP or MP4, or an image that is no animation.
     static var automatic: [String: JSONValue] {
-        let types = SourceFormat.allCases.map(\.mediaType) + [Rendition.Format.avif, .awebp, .mp4].map(\.contentType)
+        let types = SourceFormat.allCases.map(\.mediaType) + [Rendition.Format.avif, .awebp, .mp4, .jpg].map(\.contentType)
         return Dictionary(types.map { ($0, binary) }, uniquingKeysWith: { first, _ in first })
     }
 

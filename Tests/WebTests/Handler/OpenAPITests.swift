@@ -203,7 +203,7 @@ import Testing
         let operations = APIOperation.table(try presets()).filter { $0.id.hasPrefix("get_auto") }
         #expect(operations.count == 2)
         let types: Set = [
-            "image/avif", "image/gif", "image/png", "image/webp", "video/mp4", "video/quicktime", "video/webm",
+            "image/avif", "image/gif", "image/jpeg", "image/png", "image/webp", "video/mp4", "video/quicktime", "video/webm",
         ]
         for operation in operations {
             let whole = try #require(operation.answers.first { $0.status == 200 })
