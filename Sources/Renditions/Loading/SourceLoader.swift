@@ -169,18 +169,21 @@ package struct SourceLoader: Sendable {
     /// Fetches a source for one caller: other requests see neither the source nor a failure.
     ///
     /// - Parameters:
+    ///   - validators: The validators of the stored rendition; the origin may answer that nothing has changed.
     ///   - slot: Reserves the memory.
     ///   - acceptsImages: See ``ArrivingSource/acceptsImages``.
     func loadApart(
-        _ url: SourceURL, _ slot: AdmissionSlot, acceptsImages: Bool = false
-    ) async throws(RenditionError) -> LoadedSource {
+        _ url: SourceURL, validators: SourceValidators = SourceValidators(), _ slot: AdmissionSlot, acceptsImages: Bool = false
+    ) async throws(RenditionError) -> Outcome {
         let epoch = cache.epoch
         let arriving = ArrivingSource(acceptsImages: acceptsImages)
         arriving.setGate { slot.beginFetch() }
         defer { arriving.setGate(nil) }
         let outcome = try await translating(
-            awaiting: try await fetch(url, SourceValidators(), arriving), to: RenditionError.fetchFailed)
-        guard case .fetched(let fetched) = outcome else { throw .overloaded(cause: "304 without validators") }
-        return try loaded(fetched, of: url, epoch, arriving)
+            awaiting: try await fetch(url, validators, arriving), to: RenditionError.fetchFailed)
+        switch outcome {
+        case .notModified(let unmodified): return .notModified(unmodified, epoch)
+        case .fetched(let fetched): return .loaded(try loaded(fetched, of: url, epoch, arriving))
+        }
     }
 }

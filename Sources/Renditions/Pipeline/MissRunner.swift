@@ -93,34 +93,25 @@ struct MissRunner: Sendable {
         return try await producer.produce(job, flight)
     }
 
-    /// Fetches a still image, and stores it unchanged. Remembers a failure for the source itself: the failure of its renditions
-    /// is that it is a still.
+    /// Fetches a still image, or asks whether it has changed, and stores it unchanged.
     ///
     /// - Parameter request: For the source itself.
     func runImage(_ request: RenditionRequest, _ flight: Flight) async throws(RenditionError) -> RenditionResult {
+        let stored = try await lookUpAgain(request, after: nil)
+        if let stored, case .fresh = cache.freshness(of: stored) { return RenditionResult(stored, .hit) }
         let slot = try state.admission.admit(
             request.source.origin, bytes: maxSourceBytes, urgency: flight.turn.urgency, client: request.client)
         defer { withExtendedLifetime(slot) {} }
-        let epoch = cache.epoch
-        do throws(RenditionError) {
-            let loaded = try await loader.loadApart(request.source, slot, acceptsImages: true)
-            slot.sourceArrived(bytes: loaded.source.count)
-            let job = RenditionJob(request.rendition, of: loaded)
-            try await check(job, flight)
-            return try await producer.produce(job, flight)
-        } catch {
-            state.failures.remember(error, of: request.key, of: request.source, since: epoch)
-            throw error
-        }
+        return try await runLocally(request, stored, slot, flight, isImage: true)
     }
 
     /// Runs the steps of a miss, starting with the fetch.
     private func runLocally(
-        _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight
+        _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight, isImage: Bool = false
     ) async throws(RenditionError) -> RenditionResult {
         // Captures the source and not the request, whose watch holds the flight.
         flight.progress.fetches { [loader, source = request.source] in loader.arrived(source) }
-        switch try await fetch(request, validatorsOf: stored, slot, flight.turn) {
+        switch try await fetch(request, validatorsOf: stored, slot, flight.turn, isImage: isImage) {
         case .notModified(let unmodified, let epoch):
             return try await renew(request, stored, unmodified, epoch)
         case .loaded(let loaded):
@@ -216,21 +207,33 @@ struct MissRunner: Sendable {
         ) { flight async throws(RenditionError) in try await run(other, flight) }
     }
 
+    /// Fetches the source of a request.
+    ///
+    /// - Parameter isImage: Whether a still image is accepted. A failure is then remembered for the source itself: the failure
+    ///   of its renditions is that it is a still.
     private func fetch(
-        _ request: RenditionRequest, validatorsOf stored: CachedRendition?, _ slot: AdmissionSlot, _ turn: JobTurn
+        _ request: RenditionRequest, validatorsOf stored: CachedRendition?, _ slot: AdmissionSlot, _ turn: JobTurn,
+        isImage: Bool
     ) async throws(RenditionError) -> SourceLoader.Outcome {
+        let epoch = cache.epoch
+        let validators = SourceValidators(stored?.alias?.validators)
         do throws(RenditionError) {
-            var outcome = try await loader.load(
-                request.source, validators: SourceValidators(stored?.alias?.validators), turn, slot)
+            var outcome: SourceLoader.Outcome
+            if isImage {
+                outcome = try await loader.loadApart(request.source, validators: validators, slot, acceptsImages: true)
+            } else {
+                outcome = try await loader.load(request.source, validators: validators, turn, slot)
+            }
             // A source that other renditions keep in memory may be older than a purge of this one's object.
             if case .loaded(let loaded) = outcome,
                 cache.isPurged(RenditionJob(request.rendition, of: loaded).id, since: loaded.epoch)
             {
-                outcome = .loaded(try await loader.loadApart(request.source, slot))
+                outcome = try await loader.loadApart(request.source, slot, acceptsImages: isImage)
             }
             state.missing.remove(request.source)
             return outcome
         } catch {
+            if isImage { state.failures.remember(error, of: request.key, of: request.source, since: epoch) }
             if stored != nil { _ = await removeIfGone(request.source, after: error) }
             throw error
         }

@@ -75,7 +75,9 @@ extension RenditionPipeline {
         let slot = try state.admission.admit(
             request.source.origin, bytes: misses.maxSourceBytes, cost: request.rendition.cost, urgency: request.urgency)
         defer { withExtendedLifetime(slot) {} }
-        let loaded = try await misses.loader.loadApart(request.source, slot)
+        guard case .loaded(let loaded) = try await misses.loader.loadApart(request.source, slot) else {
+            throw .overloaded(cause: "304 without validators")
+        }
         let source = loaded.source
         slot.sourceArrived(bytes: source.count)
         try await misses.check(RenditionJob(request.rendition, of: loaded), Flight(), isTrial: true)

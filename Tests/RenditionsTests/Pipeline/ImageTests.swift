@@ -1,4 +1,6 @@
+import Digests
 import Store
+import SystemIO
 import TestSupport
 import Testing
 
@@ -8,6 +10,11 @@ import Testing
 @Suite("An image that is no animation is stored and renewed like a source", .timeLimit(.minutes(10))) struct ImageTests {
     private let jpeg: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 1]
     private let newer: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 1, 2]
+    private let blocked: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 3]
+
+    private func list(of file: [UInt8]) throws -> BlockList {
+        try Array("sha256:\(Hex.encode(SHA256.hash(file))) case 17\n".utf8).withUnsafeBytes { try BlockList($0) }
+    }
 
     /// The answer in place of a rendition.
     private func image(_ path: String, in world: PipelineFixture) async throws -> RenditionResult? {
@@ -33,6 +40,43 @@ import Testing
             #expect(try await world.find("/a.gif", .original).provenance == .stale(50))
             try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
             #expect(try await world.find("/a.gif", .original).rendition.length == Int64(jpeg.count))
+        }
+    }
+
+    @Test func anUnchangedImageIsConfirmed() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(jpeg, etag: "\"1\""))
+            _ = try await image("/a.gif", in: world)
+            world.advance(150)
+            #expect(try await image("/a.gif", in: world)?.provenance == .stale(50))
+            try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
+            #expect(world.fetches.last == .init(path: "/a.gif", etag: "\"1\""))
+            #expect(try await image("/a.gif", in: world)?.provenance == .hit)
+        }
+    }
+
+    @Test func anImageThatMayNoLongerBeSentIsRemoved() async throws {
+        let answers: [PipelineFixture.Answer] = [
+            .failure(.gone), .content(blocked), .content(newer, CacheDirectives("no-store")),
+        ]
+        for answer in answers {
+            try await PipelineFixture.run(blocks: list(of: blocked)) { world async throws in
+                world.answer("/a.gif", .content(jpeg))
+                #expect(try await image("/a.gif", in: world)?.provenance == .stored)
+                world.answer("/a.gif", answer)
+                world.advance(150)
+                #expect(try await image("/a.gif", in: world)?.provenance == .stale(50))
+                try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
+                #expect(await world.pipeline.stored(try world.request("/a.gif", .original)) == nil, "\(answer)")
+            }
+        }
+    }
+
+    @Test func aBlockedImageIsKnownToBeBlocked() async throws {
+        try await PipelineFixture.run(blocks: list(of: blocked)) { world async throws in
+            world.answer("/a.gif", .content(blocked))
+            _ = try? await image("/a.gif", in: world)
+            #expect(try await world.error(of: "/a.gif") == .remembered(.blocked(label: "case 17"), remaining: 600))
         }
     }
 
