@@ -248,8 +248,8 @@ package struct RenditionPipeline: Sendable {
     /// another attempt may succeed, unless the source is a still image.
     ///
     /// - Returns: Nil if the error concerns the request or the source, or the source cannot be answered either.
-    /// - Throws: ``RenditionError`` for a cause in the client or this server, such as a used-up allowance. Another request may
-    ///   be answered with the source.
+    /// - Throws: ``RenditionError`` for a cause in the client or this server, such as a used-up allowance: another request may
+    ///   be answered with the source. Also the reason why a still image cannot be sent.
     package func original(
         insteadOf error: RenditionError, for request: RenditionRequest
     ) async throws(RenditionError) -> RenditionResult? {
@@ -257,8 +257,8 @@ package struct RenditionPipeline: Sendable {
         var original = request.with(Rendition(format: .original))
         // Any other attempt has used the client's allowance already.
         if case .remembered = error {} else if !error.isRefusal { original.allowance = .unlimited }
+        if error.isOfImage { return try await image(original) }
         do throws(RenditionError) {
-            if error.isOfImage { return try await image(original) }
             var result = try await find(original)
             result.isStorable = false
             return result

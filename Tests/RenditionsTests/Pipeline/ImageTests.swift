@@ -84,8 +84,12 @@ import Testing
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .failure(.notAnAnimation(looksLike: .jpeg)))
             #expect(try await world.error(of: "/a.gif") != nil)
+            let failure = RenditionError.fetchFailed(.tooLarge(limit: 1000, declared: nil))
             world.answer("/a.gif", .failure(.tooLarge(limit: 1000, declared: nil)))
-            for _ in 0..<3 { #expect(try await image("/a.gif", in: world) == nil) }
+            // The error names this failure, and not that the image is no animation.
+            await #expect(throws: failure) { try await image("/a.gif", in: world) }
+            let remembered = RenditionError.remembered(failure, remaining: 600)
+            for _ in 0..<2 { await #expect(throws: remembered) { try await image("/a.gif", in: world) } }
             #expect(world.fetches.count == 2)
         }
     }
