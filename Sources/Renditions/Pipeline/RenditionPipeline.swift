@@ -273,12 +273,13 @@ package struct RenditionPipeline: Sendable {
         if case .usable(let stored) = try await lookUp(request) { return stored }
         if let failure = state.failures.failure(of: request.key) { throw failure }
         if request.isOnlyFromStore { throw .notStored }
-        return try await request.allowance.spend { () async throws(RenditionError) in
-            let (result, joined) = try await state.flights.value(
+        let (result, joined) = try await request.allowance.spend { () async throws(RenditionError) in
+            try await state.flights.value(
                 for: FlightKey(request, isImage: true), urgency: request.urgency, client: request.client
             ) { flight async throws(RenditionError) in try await misses.runImage(request, flight) }
-            return RenditionResult(result, joined: joined)
         }
+        if joined, wasPurged(result) { return try await image(request) }
+        return RenditionResult(result, joined: joined)
     }
 
     /// Returns a rendition if it is stored and may be answered. Produces and renews nothing.

@@ -72,6 +72,24 @@ import Testing
         }
     }
 
+    @Test func anImageFromBeforeThePurgeOfItsObjectIsFetchedAgain() async throws {
+        let gate = AsyncGate()
+        gate.open()
+        try await PipelineFixture.run(gates: .init(fetch: gate)) { world async throws in
+            world.answer("/a.gif", .content(jpeg))
+            let old = try #require(try await image("/a.gif", in: world)).rendition.objectID
+            _ = try await world.purger.purge(.url(try world.url("/a.gif").canonical))
+            gate.close()
+            async let overtaken = image("/a.gif", in: world)
+            try await waitUntil("the fetch of the image") { gate.count == 2 }
+            world.answer("/a.gif", .content(newer))
+            _ = try await world.purger.purge(.object(old))
+            gate.open()
+            let result = try #require(try await overtaken)
+            #expect(result.rendition.objectID != old && result.isStored)
+        }
+    }
+
     @Test func aBlockedImageIsKnownToBeBlocked() async throws {
         try await PipelineFixture.run(blocks: list(of: blocked)) { world async throws in
             world.answer("/a.gif", .content(blocked))
