@@ -55,7 +55,7 @@ struct MissRunner: Sendable {
             return result
         } catch .remembered(let error, let remaining) {
             // Another node found the source missing.
-            if stored != nil { _ = await removeIfGone(request.source, after: error) }
+            if stored != nil { _ = await removeIfGone(request, after: error) }
             throw .remembered(error, remaining: remaining)
         } catch {
             throw error
@@ -234,18 +234,22 @@ struct MissRunner: Sendable {
             return outcome
         } catch {
             if isImage { state.failures.remember(error, of: request.key, of: request.source, since: epoch) }
-            if stored != nil { _ = await removeIfGone(request.source, after: error) }
+            if stored != nil { _ = await removeIfGone(request, after: error) }
             throw error
         }
     }
 
-    /// Removes the stored renditions of a source if its origin answers 410, or has answered 404 for longer than the grace.
+    /// Removes the stored renditions of a request's source if its origin answers 410 or with a still image, or has answered 404
+    /// for longer than the grace.
     ///
     /// - Returns: Whether they were removed and must not be sent any more, as after a purge.
-    func removeIfGone(_ source: SourceURL, after error: RenditionError) async -> Bool {
+    func removeIfGone(_ request: RenditionRequest, after error: RenditionError) async -> Bool {
+        let source = request.source
         switch error {
         case .fetchFailed(.gone): break
         case .fetchFailed(.notFound) where !state.missing.note(source, grace: .seconds(originRules.goneGrace)): break
+        // What is stored of the source itself is renewed instead.
+        case _ where error.isOfImage && request.rendition.format != .original: break
         default: return false
         }
         await forget(source)

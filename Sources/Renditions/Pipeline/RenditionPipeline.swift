@@ -477,8 +477,8 @@ package struct RenditionPipeline: Sendable {
             return .none(lookup)
         case .stale(let age):
             let failure = state.failures.failure(of: request.key, of: request.source)
-            // Another request, or another node, has found that the origin does not have the source.
-            if case .remembered(let cause, _) = failure, await misses.removeIfGone(request.source, after: cause) {
+            // Another request, or another node, has found that the origin does not have the animation.
+            if case .remembered(let cause, _) = failure, await misses.removeIfGone(request, after: cause) {
                 return .none(lookup)
             }
             // An origin that is known to fail is not asked again. The fetch of an image that is no animation fails for itself.

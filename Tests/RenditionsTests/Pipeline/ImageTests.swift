@@ -1,4 +1,6 @@
 import Digests
+import Media
+import Sandbox
 import Store
 import SystemIO
 import TestSupport
@@ -10,6 +12,7 @@ import Testing
 @Suite("An image that is no animation is stored and renewed like a source", .timeLimit(.minutes(10))) struct ImageTests {
     private let jpeg: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 1]
     private let newer: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 1, 2]
+    private let png: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 1]
     private let blocked: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 3]
 
     private func list(of file: [UInt8]) throws -> BlockList {
@@ -40,6 +43,28 @@ import Testing
             #expect(try await world.find("/a.gif", .original).provenance == .stale(50))
             try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
             #expect(try await world.find("/a.gif", .original).rendition.length == Int64(jpeg.count))
+        }
+    }
+
+    @Test func anAnimationIsNotSentOnceItsOriginHasAnImageInItsPlace() async throws {
+        let still = RenditionError.conversionFailed(.rejected(.still(.apng)), allowance: WorkerAllowance())
+        for (bytes, failure) in [(jpeg, nil), (png, still)] as [([UInt8], RenditionError?)] {
+            try await PipelineFixture.run { world async throws in
+                world.answer("/a.gif", .content(Array("GIF89a".utf8)))
+                #expect(try await world.find("/a.gif").provenance == .stored)
+                world.answer("/a.gif", .content(bytes))
+                world.failConversions(failure)
+                world.advance(150)
+                #expect(try await world.find("/a.gif").provenance == .stale(50))
+                try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
+                #expect(try await image("/a.gif", in: world)?.rendition.length == Int64(bytes.count))
+                #expect(await world.pipeline.stored(try world.request("/a.gif")) == nil)
+                // The image itself stays.
+                #expect(try await image("/a.gif", in: world)?.provenance == .hit)
+                world.advance(150)
+                #expect(try await image("/a.gif", in: world)?.provenance == .stale(50))
+                try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
+            }
         }
     }
 
