@@ -29,9 +29,9 @@ struct PageController: Sendable {
         return .later(in: RequestSpan(of: request, renditions.tracer)) {
             // The page needs only the facts of its source.
             let facts = client.request(Rendition(format: .json), of: page.source)
-            if let accepted = await renditions.asynchronous.response(to: facts, client, url: page.target, page.terms) {
-                return accepted
-            }
+            let accepted = await renditions.asynchronous.response(
+                to: facts, client, url: page.target, page.terms, orOriginalAfter: { _ in page.onError == .original })
+            if let accepted { return accepted }
             // The facts and the video share one fetch, and count as one miss.
             var visitor = client
             visitor.allowance = client.allowance.countedOnce

@@ -45,9 +45,9 @@ struct RenditionController: Sendable {
         if let hit { return .now(hit) }
         let queues = target.onMiss == .queue
         return .later(in: RequestSpan(of: request, tracer)) {
-            let accepted = await asynchronous.response(to: renditionRequest, client, url: url, terms) { rendition in
-                target.refusesLarger ? await isRefused(rendition, renditionRequest) : false
-            }
+            let accepted = await asynchronous.response(
+                to: renditionRequest, client, url: url, terms, orOriginalAfter: { target.sendsOriginal(after: $0) }
+            ) { target.refusesLarger ? await isRefused($0, renditionRequest) : false }
             if let accepted { return accepted }
             if queues, await queue(renditionRequest) { return problems.failure(.notReady, host: source.host, terms) }
             var request = renditionRequest
@@ -77,12 +77,14 @@ struct RenditionController: Sendable {
                 visitor.request(selected, of: source), negotiation, accept, follows: target.onMiss == .original,
                 lacksFacts: lacksFacts, target.terms)
             let request = miss.request
-            if let accepted = await asynchronous.response(to: request, visitor, url: url, target.terms) { return accepted }
+            let accepted = await asynchronous.response(
+                to: request, visitor, url: url, target.terms, orOriginalAfter: { target.sendsOriginal(after: $0) })
+            if let accepted { return accepted }
             do throws(RenditionError) {
                 return try await response(to: miss)
             } catch {
-                // Without Gifreel, the page would show the image.
-                return await errorResponse(error, request, error.isOfImage ? .original : target.onError, target.terms)
+                let onError = target.sendsOriginal(after: error) ? Mount.OnError.original : .problem
+                return await errorResponse(error, request, onError, target.terms)
             }
         }
     }
@@ -262,9 +264,9 @@ struct RenditionController: Sendable {
     /// Whether a rendition is larger than its source or, in AV1, not clearly smaller than the stored one in H.264.
     private func isRefused(_ rendition: CachedRendition, _ request: RenditionRequest) async -> Bool {
         if responder.isLargerThanSource(rendition) { return true }
-        guard let other = request.rendition.comparedWith, let video = await pipeline.stored(request.with(other)) else {
-            return false
-        }
+        guard !rendition.isOriginal, let other = request.rendition.comparedWith,
+            let video = await pipeline.stored(request.with(other))
+        else { return false }
         return !Rendition.isWorthOffering(av1: rendition.length, besideH264: video.length)
     }
 

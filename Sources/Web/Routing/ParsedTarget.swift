@@ -39,6 +39,10 @@ struct ParsedTarget: Sendable {
         return nil
     }
 
+    /// Whether the source is sent if the rendition cannot be produced. Where `Accept` selects the rendition, a still image always
+    /// is: without Gifreel, the page would show it.
+    func sendsOriginal(after error: RenditionError) -> Bool { onError == .original || (negotiation != nil && error.isOfImage) }
+
     private var isPage: Bool {
         if case .rendition(let rendition, _) = route { rendition.format == .html } else { false }
     }

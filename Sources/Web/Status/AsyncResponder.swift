@@ -28,11 +28,13 @@ struct AsyncResponder: Sendable {
     /// - Parameters:
     ///   - url: The address of the finished rendition.
     ///   - terms: The properties on which the other answers to the request depend.
+    ///   - sendsOriginal: Whether the answer to a waiting request would be the source after the error.
     ///   - isRefused: Whether the answer to a waiting request would be `not_smaller` instead of the finished rendition.
     /// - Returns: Nil if the request is answered like any other: it does not prefer 202, or no wait is needed, because the
     ///   rendition is stored or is known to fail.
     func response(
         to request: RenditionRequest, _ client: ClientContext, url: String, _ terms: ResponseTerms,
+        orOriginalAfter sendsOriginal: @escaping @Sendable (RenditionError) -> Bool = { _ in false },
         isRefused: @escaping @Sendable (CachedRendition) async -> Bool = { _ in false }
     ) async -> HTTPResponse? {
         guard client.prefersAsync, !client.wantsStoredOnly, registry.isOn, await pipeline.stored(request) == nil,
@@ -45,7 +47,15 @@ struct AsyncResponder: Sendable {
             var request = request
             request.watch = watch
             request.allowance = request.allowance.counted
-            let result = try await pipeline.find(request)
+            let result: RenditionResult
+            do throws(RenditionError) {
+                result = try await pipeline.find(request)
+            } catch {
+                guard sendsOriginal(error), let original = try await pipeline.original(insteadOf: error, for: request) else {
+                    throw error
+                }
+                return (url, original)
+            }
             log.answered(request.rendition, host: request.source.host, result)
             return (url, result)
         }

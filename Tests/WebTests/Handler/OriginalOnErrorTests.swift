@@ -96,6 +96,27 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            ("/negotiates/photo.gif", nil), ("/m/still.mp4", nil), ("/negotiates/described.gif", nil), ("/m/broken.mp4", nil),
+            ("/n/broken.gif", nil), ("/strict/broken.html?on_error=original", nil), ("/strict/broken.mp4", "corrupt_gif"),
+            ("/negotiates/broken.gif", "corrupt_gif"), ("/n/page.gif", "not_an_animation"), ("/m/none.mp4", "source_not_found"),
+        ] as [(String, String?)])
+    func theStatusOfARequestThatDoesNotWaitEndsAsAWaitingRequestWould(_ target: String, _ code: String?) async throws {
+        try await run { web, _ async throws in
+            let accept = "Accept: video/mp4,image/*,*/*;q=0.8"
+            let accepted = try await web.request("GET", target, headers: [accept, "Prefer: respond-async"])
+            let status = try #require(accepted["location"])
+            try await waitUntil("the end of \(status)") {
+                ["done", "failed"].contains(try await web.request("GET", status).json()["state"] as? String)
+            }
+            let last = try await web.request("GET", status).json()
+            #expect((last["problem"] as? [String: Any])?["code"] as? String == code)
+            #expect(last["url"] as? String == (code == nil ? target : nil))
+            #expect((try await web.request("GET", target, headers: [accept]).status == 200) == (code == nil))
+        }
+    }
+
     @Test func whatCanBeConvertedIsConverted() async throws {
         try await run { web, _ async throws in
             let video = try await web.request("GET", "/m/whole.mp4")
