@@ -37,15 +37,23 @@ extension RenditionPipeline {
                     facts = try await storedFacts(Rendition(format: .json), of: url)
                 }
                 part.compared += 1
-                if let facts, let label = try await cache.onThread({ () throws(CacheError) in blocks.label(of: facts) }) {
-                    part.found.append((url, label))
+                var label = try await storedSource(of: url).flatMap { blocks.label(of: $0) }
+                if let facts, label == nil {
+                    label = try await cache.onThread { () throws(CacheError) in blocks.label(of: facts) }
                 }
+                if let label { part.found.append((url, label)) }
                 if ContinuousClock.now >= end {
                     part.next = last
                     return part
                 }
             }
         }
+    }
+
+    /// The digest of a source that is stored unchanged. A still image has no facts.
+    private func storedSource(of url: String) async throws(CacheError) -> SourceDigest? {
+        let key = AliasKey(sourceURL: url, rendition: Rendition(format: .original).canonicalText)
+        return try await cache.rendition(for: key, countsMiss: false).flatMap { SourceDigest(bytes: $0.content.bytes) }
     }
 
     /// A stored document with facts; nil if there is none, or if it cannot be read.

@@ -1,5 +1,6 @@
 import Digests
 import Fetch
+import Media
 import Store
 import SystemIO
 import TestSupport
@@ -95,6 +96,25 @@ struct BlockedFileTests {
             case .rendition(let result): #expect(result.provenance == .stored)
             case .source(let source): #expect(source.length == gif.count)
             }
+        }
+    }
+
+    @Test func aSourceThatIsStoredUnchangedIsComparedWithoutItsFacts() async throws {
+        try await PipelineFixture.run(blocks: list(of: gif)) { world async throws in
+            // It was stored before it was on the list.
+            let source = try #require(SourceDigest(bytes: SHA256.hash(gif)))
+            let original = Rendition(format: .original)
+            let url = try world.url("/a.gif").canonical
+            let alias = AliasRecord(
+                key: AliasKey(sourceURL: url, rendition: original.canonicalText), sourceURL: url,
+                rendition: original.canonicalText, times: OriginTimes(fetchedAt: 1_700_000_000))
+            let file = try await world.cache.stage(expecting: Int64(gif.count))
+            try DescriptorIO.write(gif, to: file.descriptor.number, at: 0)
+            _ = try await world.cache.publish(
+                file, as: ObjectID(source, .gif, original), fileExtension: "original", facts: [], alias: alias,
+                epoch: world.cache.epoch, storing: true)
+            let part = try await world.pipeline.blockedSources(after: "")
+            #expect(part.found.map(\.url) == [url] && part.found.map(\.label) == ["case 17"])
         }
     }
 
