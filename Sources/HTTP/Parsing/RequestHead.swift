@@ -71,7 +71,7 @@ struct RequestHead {
     var isForwarded: Bool {
         let mask: UInt32 =
             1 << UInt32(KnownField.forwardedFor.rawValue) | 1 << UInt32(KnownField.forwarded.rawValue)
-            | 1 << UInt32(KnownField.via.rawValue)
+            | 1 << UInt32(KnownField.via.rawValue) | 1 << UInt32(KnownField.realIP.rawValue)
         return present & mask != 0
     }
 
@@ -132,7 +132,7 @@ enum KnownField: UInt8 {
     case host, range, expect, connection, forwarded
     case ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange
     case contentLength, transferEncoding
-    case requestID, forwardedFor, forwardedProto, via
+    case requestID, forwardedFor, forwardedProto, realIP, via
 
     /// Creates the field with this name. `name` must contain only token characters.
     init(_ name: UnsafeRawBufferPointer) {
@@ -142,7 +142,7 @@ enum KnownField: UInt8 {
         case 5: self = name.isFieldName("range") ? .range : .unknown
         case 6: self = name.isFieldName("expect") ? .expect : .unknown
         case 8: self = name.isFieldName("if-range") ? .ifRange : name.isFieldName("if-match") ? .ifMatch : .unknown
-        case 9: self = name.isFieldName("forwarded") ? .forwarded : .unknown
+        case 9: self = name.isFieldName("forwarded") ? .forwarded : name.isFieldName("x-real-ip") ? .realIP : .unknown
         case 10: self = name.isFieldName("connection") ? .connection : .unknown
         case 12: self = name.isFieldName("x-request-id") ? .requestID : .unknown
         case 13: self = name.isFieldName("if-none-match") ? .ifNoneMatch : .unknown

@@ -119,7 +119,7 @@ import Testing
         ("if-match", .ifMatch), ("if-none-match", .ifNoneMatch), ("if-modified-since", .ifModifiedSince),
         ("if-unmodified-since", .ifUnmodifiedSince), ("if-range", .ifRange), ("content-length", .contentLength),
         ("transfer-encoding", .transferEncoding), ("x-request-id", .requestID), ("x-forwarded-for", .forwardedFor),
-        ("x-forwarded-proto", .forwardedProto),
+        ("x-forwarded-proto", .forwardedProto), ("x-real-ip", .realIP),
     ]
 
     private func field(_ name: [UInt8]) -> KnownField { name.withUnsafeBytes { KnownField($0) } }

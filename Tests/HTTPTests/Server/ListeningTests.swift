@@ -271,7 +271,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["X-Forwarded-For: 192.0.2.1", "Forwarded: for=192.0.2.1", "Via: 1.1 proxy"])
+    @Test(arguments: ["X-Forwarded-For: 192.0.2.1", "Forwarded: for=192.0.2.1", "Via: 1.1 proxy", "X-Real-IP: 192.0.2.1"])
     func aProxyOnThisMachineThatIsNotListedHasNoLimitOfItsOwn(_ field: String) async throws {
         let events = Shared<[HTTPServerEvent]>([])
         let configure: (inout HTTPServerConfiguration) -> Void = { configuration in

@@ -68,6 +68,7 @@ import Testing
             ("10.0.0.1", ["X-Forwarded-For: unknown"], false), ("10.0.0.1", ["X-Forwarded-For: 10.0.0.3, 10.0.0.2"], true),
             ("10.0.0.1", ["Forwarded: for=1.2.3.4"], true), ("10.0.0.1", ["Via: 1.1 a"], true), ("9.9.9.9", [], false),
             ("9.9.9.9", ["X-Forwarded-For: 1.2.3.4"], true), ("unix", [], false), ("unix", ["Via: 1.1 a"], true),
+            ("9.9.9.9", ["X-Real-IP: 1.2.3.4"], true),
         ] as [(String, [String], Bool)])
     func anAddressThatProxiesDoNotSurpassMayBeTheirs(peer: String, fields: [String], mayBeProxy: Bool) throws {
         let proxies = try trustedProxies(["10.0.0.0/8"], .xForwardedFor)

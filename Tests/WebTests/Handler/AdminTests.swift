@@ -307,6 +307,7 @@ import Testing
     @Test(
         arguments: [
             ([], "X: y", 200), ([], "X-Forwarded-For: 127.0.0.2", 401), ([], "Via: 1.1 proxy", 401),
+            ([], "X-Real-IP: 127.0.0.2", 401),
             (["127.0.0.1"], "X: y", 200), (["127.0.0.1"], "X-Forwarded-For: 127.0.0.2", 200),
             (["127.0.0.1"], "X-Forwarded-For: 127.0.0.1", 401), (["127.0.0.1"], "X-Forwarded-For: 1.2.3.4", 401),
         ] as [([String], String, Int)])
