@@ -193,6 +193,12 @@ package final class WebHandler: HTTPHandler {
             var target = try parse(request)
             if method == .get || method == .head {
                 try access.check(&target, request)
+                // Each visitor's parameters would make a source of their own.
+                if case .rendition(let rendition, _) = target.route, rendition.format == .html, target.key == nil,
+                    let redirect = redirect(request)
+                {
+                    return redirect
+                }
                 // The width of a client is not in the bytes of its target, and a callback is checked each time.
                 if !target.hasAutomaticWidth && target.callback == nil { hits.remember(target, for: request.targetBytes) }
             }
@@ -202,8 +208,19 @@ package final class WebHandler: HTTPHandler {
             if case .metrics = target.route, metrics.isGrantedByAddress(request) { return reply }
             return crossOrigin.applied(to: reply)
         } catch {
+            if [400, 403].contains(error.status), let redirect = redirect(request) { return redirect }
             return crossOrigin.applied(to: .now(problemResponse(error, request)))
         }
+    }
+
+    /// Redirects a client whose address has parameters that other sites append to links: they are no options, and a signature
+    /// does not cover them. Nil for any other address.
+    private func redirect(_ request: borrowing HTTPRequest) -> HTTPReply? {
+        guard request.method == .get || request.method == .head, let target = RouteParser.withoutTrackers(request.target) else {
+            return nil
+        }
+        let headers: HTTPHeaders = ["Location": target, "Cache-Control": "no-store"]
+        return crossOrigin.applied(to: .now(HTTPResponse(status: 302, headers: headers)))
     }
 
     /// Returns the response with the problem of a request. If the target is valid with another method, the method is the

@@ -83,6 +83,27 @@ package struct RouteParser: Sendable {
         throw Self.unknownPath(words, rest)
     }
 
+    /// The parameters, besides `utm_…`, by which other sites follow the visitors of their links.
+    private static let trackers: Set<Substring> = [
+        "fbclid", "gclid", "gbraid", "wbraid", "dclid", "msclkid", "twclid", "ttclid", "yclid", "igsh", "igshid", "li_fat_id",
+        "mc_cid", "mc_eid", "_hsenc", "_hsmi",
+    ]
+
+    /// Returns the target without the parameters at its end that other sites append to links, as a reference relative to the
+    /// target; nil if it has none.
+    static func withoutTrackers(_ target: String) -> String? {
+        let (path, query) = target.pathAndQuery
+        let pairs = query.droppingBytes(1).parts(at: UInt8(ascii: "&"), keepingEmpty: true)
+        let kept = pairs.lastIndex { pair in
+            let name = pair.before(UInt8(ascii: "="))
+            return !trackers.contains(name) && !name.hasPrefix("utm_")
+        }
+        let count = kept.map { $0 + 1 } ?? 0
+        guard count < pairs.count else { return nil }
+        let name = "./\(path.parts(at: UInt8(ascii: "/"), keepingEmpty: true).last ?? "")"
+        return count == 0 ? name : "\(name)?\(pairs[..<count].joined(separator: "&"))"
+    }
+
     /// The parameter of purges that sets how long to wait for other nodes.
     static let waitName = "wait"
 

@@ -303,6 +303,39 @@ import Testing
         }
     }
 
+    /// Facebook marks each click of each visitor, Mailchimp each recipient.
+    @Test func parametersThatOtherSitesAppendToLinksAreRemovedByARedirect() async throws {
+        try await WebFixture.run(paths) {
+            $0.policy.mounts["m"] = Mount(origin: try SourceURL("https://a.test/"))
+            $0.policy.signingKeys = SigningKeys([Self.key])
+        } _: { web async throws in
+            let source = web.origin.url("/a.gif")
+            let encoded = PercentEncoding.encode(source)
+            let signed = try #require(SigningKeys([Self.key]).target("html", of: SourceURL(source)))
+            for (target, location) in [
+                ("/html/\(source)?fbclid=1", "./a.gif"), ("/html/\(source)?v=2&utm_source=x&gclid=1", "./a.gif?v=2"),
+                ("/html?url=\(encoded)&fbclid=1", "./html?url=\(encoded)"),
+                ("/html/a.html?url=\(encoded)&mc_cid=1&mc_eid=2", "./a.html?url=\(encoded)"),
+                ("/mp4?url=\(encoded)&fbclid=1", "./mp4?url=\(encoded)"), (signed + "?fbclid=1", "./a.gif"),
+                ("/m/x/a.html?fbclid=1", "./a.html"), ("/m/x/a.mp4?width=20&fbclid", "./a.mp4?width=20"),
+            ] {
+                let response = try await web.request("GET", target)
+                #expect(response.status == 302 && response["location"] == location, "\(target)")
+                #expect(response["cache-control"] == "no-store" && response["access-control-allow-origin"] == "*")
+            }
+            #expect(web.origin.count("/a.gif") == 0)
+            // What can be answered as it is: parameters of the source.
+            let signedWithTrackers = try #require(
+                SigningKeys([Self.key]).target("html", of: SourceURL(source + "?utm_source=x")))
+            for target in ["/mp4/\(source)?fbclid=1", "/html/\(source)?fbclid=1&v=2", signedWithTrackers] {
+                #expect(try await web.request("GET", target).status == 200, "\(target)")
+            }
+            #expect(try await web.request("GET", "/html/\(source)?width=1&url=x&fbclid").status == 302)
+            #expect(try await web.request("GET", "/nothing?fbclid=1").status == 404)
+            #expect(try await web.request("POST", "/mp4?fbclid=1", body: Self.gif).code == "bad_option")
+        }
+    }
+
     @Test func aPageShowsNoVideoOfWhatIsStillOrTiny() async throws {
         var still = GIFBuilder(width: 40, height: 30)
         still.add(color: 1)
