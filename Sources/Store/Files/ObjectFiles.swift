@@ -33,7 +33,7 @@ final class ObjectFiles: Sendable {
         SharedDescriptor(try openDescriptor(Self.path(name), below: objects.number, flags: O_RDONLY))
     }
 
-    /// Links a staged file to its name. Fails with `EEXIST` if the name exists.
+    /// Links a staged file to its name. Fails with `EEXIST` if the name exists. One call at a time.
     func link(_ staged: StagedFile, as name: RenditionName) throws(SystemError) {
         let path = Self.path(name)
         if mkdirat(objects.number, String(path.prefix(2)), 0o755) == 0 {
@@ -43,11 +43,15 @@ final class ObjectFiles: Sendable {
         } else if errno != EEXIST {
             throw SystemError.last("mkdir")
         }
-        if let stagedName = staged.name {
-            guard linkat(staging.number, stagedName, objects.number, path, 0) == 0 else { throw .last("linkat") }
-        } else {
+        guard let stagedName = staged.name else {
             guard clinux_link_tmpfile(staged.number, objects.number, path) == 0 else { throw .last("linkat") }
+            return
         }
+        guard linkat(staging.number, stagedName, objects.number, path, 0) != 0 else { return }
+        // exFAT and some network file systems have no hard links. rename(2) would replace a file.
+        guard [EPERM, ENOSYS, EOPNOTSUPP].contains(errno) else { throw .last("linkat") }
+        guard try length(name) == nil else { throw SystemError("rename", code: EEXIST) }
+        guard renameat(staging.number, stagedName, objects.number, path) == 0 else { throw .last("rename") }
     }
 
     /// Makes the names in a rendition's directory durable.

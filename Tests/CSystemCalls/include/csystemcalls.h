@@ -52,6 +52,7 @@ void csystemcalls_end(void);
 /// The numbers of system calls.
 enum csystemcalls_number {
     csystemcalls_capset = SYS_capset,
+    csystemcalls_linkat = SYS_linkat,
     // The same on every architecture; headers older than the kernel lack them.
     csystemcalls_clone3 = 435,
     csystemcalls_openat2 = 437,

@@ -1,5 +1,7 @@
+import CSystemCalls
 import Glibc
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import Store
@@ -17,6 +19,15 @@ import Testing
         let staged = try directory.objects.createStaged()
         try DescriptorIO.write(bytes, to: staged.number, at: 0)
         return staged
+    }
+
+    /// Creates a file as on a file system without unnamed files.
+    private func named(_ bytes: [UInt8]) throws -> StagedFile {
+        let name = StagedFile.uniqueName()
+        try temporary.create("a/b/staging/\(name)", bytes)
+        let path = temporary.path + "/a/b/staging/\(name)"
+        return StagedFile(
+            SharedDescriptor(try openDescriptor(path, below: AT_FDCWD, flags: O_RDWR)), in: directory.objects, name: name)
     }
 
     private func bytes(_ name: RenditionName) throws -> [UInt8] {
@@ -58,17 +69,35 @@ import Testing
     }
 
     @Test func aStagedFileWithANameIsRemovedUnlessItIsPublished() throws {
-        let staged = StagedFile.uniqueName()
-        try temporary.create("a/b/staging/\(staged)", [7])
-        var file: StagedFile? = StagedFile(
-            SharedDescriptor(try openDescriptor(temporary.path + "/a/b/staging/\(staged)", below: AT_FDCWD, flags: O_RDWR)),
-            in: directory.objects, name: staged)
+        var file: StagedFile? = try named([7])
         let name = RenditionName.test("a")
         try directory.objects.link(try #require(file), as: name)
         #expect(try bytes(name) == [7])
         file = nil
         #expect(temporary.files("a/b/staging").isEmpty)
         #expect(try bytes(name) == [7])
+    }
+
+    /// As on exFAT and some network file systems.
+    @Test(arguments: [EPERM, ENOSYS, EOPNOTSUPP]) func aFileIsRenamedWhereThereAreNoHardLinks(_ code: Int32) throws {
+        let files = try [[1], [2]].map(named)
+        let (objects, name) = (directory.objects, RenditionName.test("a"))
+        // The filter of system calls ends with the thread.
+        let outcomes = try atOnce(1) { _ -> [Int32] in
+            guard csystemcalls_refuse(Int32(bitPattern: csystemcalls_linkat.rawValue), code) == 0 else { return [] }
+            return files.map { file -> Int32 in
+                do throws(SystemError) {
+                    try objects.link(file, as: name)
+                    return 0
+                } catch {
+                    return error.code
+                }
+            }
+        }[0]
+        #expect(outcomes == [0, EEXIST])
+        #expect(try bytes(name) == [1])
+        #expect(temporary.files("a/b/staging").count == 1)
+        withExtendedLifetime(files) {}
     }
 
     @Test func aStagedFileIsTakenOnce() throws {
