@@ -3,6 +3,7 @@ internal import Media
 internal import Renditions
 internal import Store
 internal import Synchronization
+internal import SystemIO
 
 /// Builds the responses of renditions.
 struct RenditionResponder: Sendable {
@@ -140,13 +141,15 @@ struct RenditionResponder: Sendable {
         return HTTPResponse(prepared.resource, headers: headers)
     }
 
-    /// Returns the response with a source that is passed on as it arrives. It has no validators, because they depend on all
+    /// Returns the response with a source that is passed on as it arrives. Its tag is its own, because validators depend on all
     /// bytes, so conditions and ranges of the request do not apply.
     ///
     /// - Parameter sourceURL: In canonical form.
     func originalResponse(_ source: FollowedSource, of sourceURL: String, _ terms: ResponseTerms) -> HTTPResponse {
         // The next response is the rendition, so no cache may reuse this one without revalidation.
         var headers = CachingFields.constant(source.isStorable ? "no-cache" : "no-store", vary: terms.vary)
+        // Without a tag, caches compare its `Date` with `Last-Modified` of the rendition, which may have the same second.
+        headers.append("ETag", "\"\(Hex.encode(UInt128.random(in: .min ... .max)))\"")
         headers.append("Cache-Status", CacheStatusField.followed)
         headers.append("Content-Type", source.format.mediaType)
         headers.append("Content-Disposition", FileName(of: sourceURL, source.format.fileExtensions).disposition)
