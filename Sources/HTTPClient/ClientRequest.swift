@@ -23,6 +23,8 @@ package struct ClientRequest: Sendable {
         case memory(limit: Int)
         /// Writes the body to a file, which is truncated first. Its content is undefined after an error.
         case file(SharedDescriptor, limit: Int)
+        /// Discards every body. The response is complete with its head, however the body ends.
+        case status
     }
 
     package var method: String

@@ -198,6 +198,8 @@ extension HTTPClient {
     package func deliver(
         _ request: ClientRequest, temporary: Set<Int> = DeliveryResult.temporary
     ) async -> DeliveryResult {
+        var request = request
+        request.destination = .status
         do throws(HTTPError) {
             return DeliveryResult(status: try await send(request).status, temporary: temporary)
         } catch {

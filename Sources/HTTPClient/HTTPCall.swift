@@ -44,7 +44,7 @@ extension HTTPCall {
     package func allows(_ address: IPAddress?, port: Int) -> Bool { true }
 }
 
-/// A single request whose response is received completely.
+/// A single request whose response is received completely, or up to its head if only the status matters.
 final class BufferedCall: HTTPCall {
     private let request: ClientRequest
     private let finish: (Result<ClientResponse, HTTPError>) -> Void
@@ -74,7 +74,8 @@ final class BufferedCall: HTTPCall {
 
     /// The destination of the body.
     private var destination: ClientRequest.Destination {
-        (200...299).contains(head.status) ? request.destination : .excerpt
+        if case .status = request.destination { return .status }
+        return (200...299).contains(head.status) ? request.destination : .excerpt
     }
 
     func receive(_ head: HTTPHead) -> Bool {
@@ -82,6 +83,7 @@ final class BufferedCall: HTTPCall {
         switch destination {
         case .memory(let limit), .file(_, let limit): return (head.contentLength ?? 0) <= limit || fail(.tooLarge(limit: limit))
         case .excerpt: return true
+        case .status: return head.hasShortBody
         }
     }
 
@@ -100,6 +102,8 @@ final class BufferedCall: HTTPCall {
                 return fail(.file(error))
             }
             digest.update(bytes)
+        case .status:
+            guard bytes.count <= HTTPHead.shortBody - length else { return false }
         }
         length += bytes.count
         return true
@@ -111,7 +115,11 @@ final class BufferedCall: HTTPCall {
     }
 
     func continues(after end: Result<Void, HTTPError>) -> Bool {
-        result = failure.map { .failure($0) } ?? end.map { response }
+        if case .status = destination, head.isComplete {
+            result = .success(response)
+        } else {
+            result = failure.map { .failure($0) } ?? end.map { response }
+        }
         return false
     }
 

@@ -61,6 +61,16 @@ package struct HTTPHead: Sendable {
     /// `Content-Length`, if it is a number.
     var contentLength: Int? { text("content-length").flatMap { Int($0) } }
 
+    /// The longest body that is worth reading to its end for the reuse of its connection, in bytes.
+    package static let shortBody = 16 << 10
+
+    /// Whether a call that needs only the head waits for the end of the body, so that the connection can be reused. Without a
+    /// declared length or chunks, a body ends with the connection, which the server may keep open.
+    package var hasShortBody: Bool {
+        if status == 204 || status == 304 { return true }
+        return contentLength.map { $0 <= Self.shortBody } ?? (text("transfer-encoding") != nil)
+    }
+
     /// Returns `Retry-After` relative to `now`, at most a day; nil if the time has passed.
     package func retryAfter(now: Int) -> Duration? {
         guard let text = text("retry-after") else { return nil }

@@ -36,6 +36,21 @@ import Testing
         }
     }
 
+    /// A body without a length ends with the connection, which the origin keeps open.
+    @Test(arguments: ["", "Content-Length: 1000000\r\n"])
+    func aStatusWithoutContentDoesNotWaitForTheEndOfItsBody(fields: String) async throws {
+        try await withOrigin { origin, fetcher in
+            origin.on("/a.gif", .raw("HTTP/1.1 404 Not Found\r\n\(fields)\r\n", then: [.hang]))
+            origin.on("/hook", .raw("HTTP/1.1 200 OK\r\n\(fields)\r\n", then: [.hang]))
+            let time = try await ContinuousClock().measure {
+                #expect(try await fetcher.failure(origin.url("/a.gif")) == .notFound)
+                try await fetcher.post([1], to: SourceURL(origin.url("/hook")), fields: [])
+            }
+            // Half of the limit for one request.
+            #expect(time < .seconds(30))
+        }
+    }
+
     @Test func gifIsRecognizedFromSinglyArrivingBytes() async throws {
         try await withOrigin({ $0.stallRate = 1 }) { origin, fetcher in
             let head = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: \(TestGIF.dot.count)\r\n\r\n"

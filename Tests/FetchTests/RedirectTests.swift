@@ -119,6 +119,17 @@ import Testing
         }
     }
 
+    /// A body without a length ends with the connection, which the origin keeps open.
+    @Test(arguments: ["", "Content-Length: 1000000\r\n"])
+    func aRedirectDoesNotWaitForTheEndOfItsBody(fields: String) async throws {
+        try await withOrigin({ $0.timeout = .seconds(20) }) { origin, fetcher in
+            origin.on("/a.gif", .raw("HTTP/1.1 302 Found\r\nLocation: /b.gif\r\n\(fields)\r\n", then: [.hang]))
+            origin.on("/b.gif", .ok(TestGIF.dot))
+            let source = try await fetcher.source(origin.url("/a.gif"))
+            #expect(source.count == TestGIF.dot.count)
+        }
+    }
+
     @Test func timeLimitCoversAllHops() async throws {
         try await withOrigin({
             $0.timeout = .seconds(1)

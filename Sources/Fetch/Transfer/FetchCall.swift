@@ -2,9 +2,6 @@ internal import Glibc
 internal import HTTPClient
 internal import SystemIO
 
-/// The largest unused body, in bytes, that is read so that the connection can be reused.
-private let worthDraining = 16 << 10
-
 /// A caller's order to a ``Fetcher``.
 struct FetchOrder: Sendable {
     let source: SourceURL
@@ -99,8 +96,8 @@ final class FetchCall: HTTPCall {
 
     func allows(_ address: IPAddress?, port: Int) -> Bool { judge.allows(address, port: port) }
 
-    func receive(_ head: HTTPHead) -> Bool {
-        let head = ResponseHead(head)
+    func receive(_ received: HTTPHead) -> Bool {
+        let head = ResponseHead(received)
         self.head = head
         if let fault = head.fault {
             failure = .failed(.protocolViolation(cause: fault))
@@ -108,6 +105,8 @@ final class FetchCall: HTTPCall {
             coded = codedBody(head)
             let limit = settings.configuration.maxBytes
             if let length = head.contentLength, length > limit { failure = .tooLarge(limit: limit, declared: length) }
+        } else {
+            return received.hasShortBody
         }
         return failure == nil
     }
@@ -116,7 +115,7 @@ final class FetchCall: HTTPCall {
         bodyBytes += bytes.count
         guard bringsContent else {
             // A short body is read and discarded so that the connection can be reused.
-            return (head?.contentLength ?? .max) <= worthDraining && bodyBytes <= worthDraining
+            return head?.contentLength != nil && bodyBytes <= HTTPHead.shortBody
         }
         do throws(FetchError) {
             if let coded {
@@ -305,12 +304,12 @@ final class DeliveryCall: HTTPCall {
 
     func receive(_ head: HTTPHead) -> Bool {
         self.head = head
-        return true
+        return head.hasShortBody
     }
 
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bodyBytes += bytes.count
-        return bodyBytes <= worthDraining
+        return bodyBytes <= HTTPHead.shortBody
     }
 
     func continues(after end: Result<Void, HTTPError>) -> Bool {
