@@ -17,6 +17,9 @@ import Testing
             // Members of gzip are joined, and other bytes behind them are ignored.
             (Gzip.stored(Array(gif.prefix(3))) + Gzip.stored(Array(gif.dropFirst(3))), "gzip"),
             (Gzip.stored(gif) + [0, 0, 0, 0], "gzip"), (Gzip.zlib(gif) + Gzip.stored([1]), "deflate"),
+            // Unknown codings say nothing about the body.
+            (Gzip.stored(gif), "aws-chunked,gzip"), (Gzip.stored(gif), "gzip, aws-chunked"), (Gzip.zlib(gif), "utf-8, deflate"),
+            (Gzip.stored(Gzip.stored(gif)), "gzip, aws-chunked, gzip"), (gif, "gzip, utf-8"),
             // What is not compressed, or by no known coding, is the source itself.
             (gif, "gzip"), (gif, "identity"), (gif, "utf-8"), (gif, "aws-chunked"), (gif, ""),
         ])

@@ -3,8 +3,8 @@ internal import Glibc
 
 /// The decoder of a body's `Content-Encoding`. Requests ask for none, but buckets may store and send objects compressed.
 ///
-/// As in browsers, a body with an unknown coding is used undecoded, and so is a body that does not begin with the signature of
-/// its coding.
+/// An unknown coding is ignored: some uploads leave `aws-chunked` or `utf-8` beside the coding of an object. A body that does
+/// not begin with the signature of its coding is used undecoded, as in browsers.
 ///
 /// A few kilobytes may take seconds to decode, because the ratios of nested codings multiply, and empty members cost time
 /// without output. Decoding is therefore divided into steps of less than a millisecond, and the output of each coding is
@@ -22,9 +22,9 @@ final class ContentDecoder {
     ///   - limit: The largest source, in bytes.
     /// - Returns: Nil if the body is used without decoding.
     init?(_ codings: [String], limit: Int) {
-        let known = codings.filter { $0 != "identity" }.map { Inflater.Format(coding: $0) }
-        guard !known.isEmpty, known.count <= Self.maxLayers, !known.contains(nil) else { return nil }
-        layers = known.compactMap { $0 }.reversed().map { Inflater($0) }
+        let known = codings.compactMap { Inflater.Format(coding: $0) }
+        guard !known.isEmpty, known.count <= Self.maxLayers else { return nil }
+        layers = known.reversed().map { Inflater($0) }
         self.limit = limit
     }
 
