@@ -102,8 +102,11 @@ package enum ContentSniffer {
         return start.hasPrefix("{") || start.hasPrefix("[") ? .json : nil
     }
 
+    /// Whether the content begins with the mark of UTF-16, or has no control character that no text has (WHATWG MIME Sniffing
+    /// §7.1). Error pages of any language and encoding are text.
     private static func isText(_ bytes: [UInt8]) -> Bool {
-        bytes.allSatisfy { isSpace($0) || (0x20...0x7e).contains($0) }
+        if bytes.starts(with: [0xfe, 0xff]) || bytes.starts(with: [0xff, 0xfe]) { return true }
+        return bytes.allSatisfy { isSpace($0) || $0 >= 0x20 || $0 == 0x1b }
     }
 
     private static func isSpace(_ byte: UInt8) -> Bool {
