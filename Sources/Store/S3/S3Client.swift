@@ -66,7 +66,9 @@ final class S3Client: Sendable {
     /// Deletes an object. Succeeds if the bucket has none with this key.
     func delete(_ key: String, timeout: Duration) async throws(StoreError) {
         let response = try await send(try await request("DELETE", key, timeout: timeout))
-        guard response.status == 204 || response.status == 200 || Self.isMissing(response) else { throw StoreError(response) }
+        // Without a code, a 404 is that of a proxy, and the object may exist.
+        let isMissing = Self.isMissing(response) && !S3ErrorBody(response.body).code.isEmpty
+        guard response.status == 204 || response.status == 200 || isMissing else { throw StoreError(response) }
     }
 
     /// The largest number of objects that one request deletes.

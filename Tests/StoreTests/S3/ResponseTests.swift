@@ -1,3 +1,4 @@
+import HTTPClient
 import SystemIO
 import TestSupport
 import Testing
@@ -61,6 +62,21 @@ import Testing
     @Test func aMissingObjectIsNoErrorWhateverTheBody() async throws {
         #expect(try await error(answer("404 Not Found", code: "NoSuchKey")) == (nil, 1))
         #expect(try await error(.response("404 Not Found", body: Array("<html>".utf8))) == (nil, 1))
+    }
+
+    @Test func aDeletionIsNotDoneIfOnlyAProxyHasAnswered() async throws {
+        let http = try HTTPClient(name: "test", limits: .init(running: 1))
+        defer { http.stop() }
+        for (response, expected) in [
+            (answer("404 Not Found", code: "NoSuchKey"), nil), (.response("204 No Content", declaresLength: false), nil),
+            (.response("404 Not Found", body: Array("<html>".utf8)), .serverFailed(status: 404, code: "without a code")),
+        ] as [(LoopbackAnswer, StoreError?)] {
+            let origin = try LoopbackOrigin(["/b/k": { _ in response }])
+            defer { origin.stop() }
+            let endpoint = try S3Endpoint(url: "http://127.0.0.1:\(origin.port)", region: "us-east-1", usesPathStyle: true)
+            let client = S3Client(http, bucket: try S3Bucket(endpoint: endpoint, name: "b", keys: .none))
+            #expect(await storeError { try await client.delete("k", timeout: .seconds(20)) } == expected)
+        }
     }
 
     @Test func failuresOfTheServerAreTriedAgain() async throws {
