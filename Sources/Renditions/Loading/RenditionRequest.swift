@@ -26,6 +26,8 @@ package struct RenditionRequest: Sendable {
     package var companion: Rendition?
     /// Whether the request is answered from the store only, and causes no fetch.
     package let isOnlyFromStore: Bool
+    /// Whether the source is sent in place of the rendition if it is a still image.
+    package var sendsStillImages = false
     /// Follows the flight of a miss.
     package var watch: MissWatch?
     /// Whether the caller follows the bytes of the source while they arrive.
@@ -49,6 +51,7 @@ package struct RenditionRequest: Sendable {
     package func with(_ other: Rendition) -> RenditionRequest {
         var request = RenditionRequest(
             other, of: source, urgency: urgency, client: client, allowance: allowance, isOnlyFromStore: isOnlyFromStore)
+        request.sendsStillImages = sendsStillImages
         request.watch = watch
         return request
     }

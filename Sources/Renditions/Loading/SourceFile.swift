@@ -97,16 +97,22 @@ package enum OriginalFile {
 
     /// The media type according to the first bytes. A still image may be a JPEG.
     package static func mediaType(_ file: SharedDescriptor) -> String {
-        withHead(of: file) { isJPEG($0) ? Rendition.Format.jpg.contentType : (SourceFormat(of: $0) ?? .gif).mediaType }
+        image(file) == .jpeg ? Rendition.Format.jpg.contentType : format(file).mediaType
     }
 
     /// The extensions of files of this type, the usual one first.
     package static func fileExtensions(_ file: SharedDescriptor) -> [String] {
-        withHead(of: file) { isJPEG($0) ? Rendition.Format.jpg.fileExtensions : (SourceFormat(of: $0) ?? .gif).fileExtensions }
+        image(file) == .jpeg ? Rendition.Format.jpg.fileExtensions : format(file).fileExtensions
     }
 
-    private static func isJPEG(_ head: UnsafeRawBufferPointer) -> Bool {
-        ContentSniffer.judge(head, isWhole: true) == .notAnAnimation(.jpeg)
+    /// The kind of a still image; nil if the first bytes do not tell that it is one.
+    static func image(_ file: SharedDescriptor) -> ContentKind? {
+        withHead(of: file) { head in
+            guard case .notAnAnimation(let kind) = ContentSniffer.judge(head, isWhole: true), kind.isShownAsImage else {
+                return nil
+            }
+            return kind
+        }
     }
 
     private static func withHead<Result>(of file: SharedDescriptor, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {

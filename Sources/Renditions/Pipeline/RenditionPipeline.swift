@@ -160,6 +160,7 @@ package struct RenditionPipeline: Sendable {
         _ request: RenditionRequest, after lookup: EarlierLookup, within limit: Duration? = nil
     ) async throws(RenditionError) -> RenditionResult {
         if let lastFrame = try await redirectPastEnd(request) { return try await find(lastFrame) }
+        await recallImage(request)
         try state.failures.check(request.key, of: request.source)
         if request.isOnlyFromStore { throw .notStored }
         let (result, joined) = try await request.allowance.spend { () async throws(RenditionError) in
@@ -172,6 +173,18 @@ package struct RenditionPipeline: Sendable {
         }
         if joined, wasPurged(result) { return try await findAfresh(request, after: lookup, within: limit) }
         return RenditionResult(result, joined: joined)
+    }
+
+    /// Remembers again that the source of a rendition is a still image, if the image is stored and fresh: the memory of failures
+    /// is shorter, and ends with the process.
+    private func recallImage(_ request: RenditionRequest) async {
+        let epoch = cache.epoch
+        let original = request.with(Rendition(format: .original))
+        guard request.sendsStillImages, request.key != original.key, !isKnownToFail(request),
+            let stored = try? await cache.rendition(for: original.key, countsMiss: false),
+            case .fresh = cache.freshness(of: stored), let kind = OriginalFile.image(stored.descriptor)
+        else { return }
+        state.failures.remember(.fetchFailed(.notAnAnimation(looksLike: kind)), of: request.source, since: epoch)
     }
 
     /// Whether the object of a flight was purged after its work began: a caller that has joined it may have come after the
@@ -213,6 +226,7 @@ package struct RenditionPipeline: Sendable {
     private func follow(
         _ request: RenditionRequest, after lookup: EarlierLookup
     ) async throws(RenditionError) -> FollowedResult {
+        await recallImage(request)
         if let failure = state.failures.failure(of: request.key, of: request.source) {
             // The source flashes just as its renditions do.
             if failure.isOfFlashes { throw failure }

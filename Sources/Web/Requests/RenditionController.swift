@@ -30,7 +30,9 @@ struct RenditionController: Sendable {
         _ request: borrowing HTTPRequest
     ) -> HTTPReply {
         if let negotiation = target.negotiation { return answer(target, negotiation, of: source, client, request) }
-        let renditionRequest = client.request(rendition, of: source)
+        var preferred = client.request(rendition, of: source)
+        preferred.sendsStillImages = target.onError == .original
+        let renditionRequest = preferred
         let terms = target.terms
         let url = target.withoutCallback(request.target, keys: keys)
         if rendition.format == .json {
@@ -107,6 +109,7 @@ struct RenditionController: Sendable {
         ) {
             var request = request
             if request.rendition != negotiation.original { request.alternative = negotiation.original }
+            request.sendsStillImages = true
             self.request = request
             self.negotiation = negotiation
             self.accept = accept

@@ -21,8 +21,15 @@ import Testing
 
     /// The answer in place of a rendition.
     private func image(_ path: String, in world: PipelineFixture) async throws -> RenditionResult? {
-        let error = try #require(try await world.error(of: path))
-        return try await world.pipeline.original(insteadOf: error, for: try world.request(path))
+        var request = try world.request(path)
+        request.sendsStillImages = true
+        do throws(RenditionError) {
+            _ = try await world.pipeline.find(request)
+        } catch {
+            return try await world.pipeline.original(insteadOf: error, for: request)
+        }
+        Issue.record("\(path) has a rendition")
+        return nil
     }
 
     @Test func aStaleImageIsRenewed() async throws {
@@ -65,6 +72,28 @@ import Testing
                 #expect(try await image("/a.gif", in: world)?.provenance == .stale(50))
                 try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
             }
+        }
+    }
+
+    @Test func aFreshImageIsNoMissOnceTheFailureOfItsRenditionsIsForgotten() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(jpeg, CacheDirectives("max-age=5000")))
+            #expect(try await image("/a.gif", in: world)?.provenance == .stored)
+            world.advance(700)
+            world.answer("/a.gif", .failure(.failed(.status(500, retryAfter: nil))))
+            #expect(try !world.hasFailed("/a.gif"))
+            var request = try world.request("/a.gif", alternative: Rendition(format: .original))
+            request.sendsStillImages = true
+            if case .rendition(let result) = try await world.pipeline.findOrFollow(request) {
+                #expect(result.provenance == .hit && result.isStorable)
+            }
+            world.advance(700)
+            #expect(try await image("/a.gif", in: world)?.provenance == .hit)
+            #expect(world.fetches.count == 2)
+            // Once it is stale, the origin is asked whether there is an animation now.
+            world.answer("/a.gif", .content(Array("GIF89a".utf8)))
+            world.advance(5000)
+            #expect(try await world.find("/a.gif").provenance == .stored)
         }
     }
 
