@@ -179,6 +179,9 @@ extension RenditionError {
         }
     }
 
+    /// Whether the source may be sent in place of the rendition.
+    package var permitsOriginal: Bool { concernsRendition || isOfImage }
+
     /// Whether the source may be usable although no rendition can be produced: the converter failed, and not the client or the
     /// origin.
     var concernsRendition: Bool {

@@ -267,7 +267,7 @@ package struct RenditionPipeline: Sendable {
     package func original(
         insteadOf error: RenditionError, for request: RenditionRequest
     ) async throws(RenditionError) -> RenditionResult? {
-        guard error.concernsRendition || error.isOfImage else { return nil }
+        guard error.permitsOriginal else { return nil }
         var original = request.with(Rendition(format: .original))
         // Any other attempt has used the client's allowance already.
         if case .remembered = error {} else if !error.isRefusal { original.allowance = .unlimited }

@@ -9,6 +9,7 @@ struct ExplainController: Sendable {
     /// The explained request, and the settings that apply to it.
     struct Subject: Sendable {
         let request: RenditionRequest
+        let target: ParsedTarget
         let mount: String?
         let mounts: [String]
         let rule: String?
@@ -77,7 +78,7 @@ struct ExplainController: Sendable {
         // A page is composed from the facts, and is not stored itself.
         let stored = rendition.format == .html ? Rendition(format: .json) : rendition
         return Subject(
-            request: RenditionRequest(stored, of: source),
+            request: RenditionRequest(stored, of: source), target: target,
             mount: target.mount.flatMap { mount in parser.mounts.filter { $0.value == mount }.keys.min() }, mounts: mounts,
             rule: mounts.first.map { "mounts.\($0)" }
                 ?? policy.sources.pattern(allowing: source).map { "sources.allow: \($0)" },

@@ -135,9 +135,10 @@ package struct Explanation: Codable, Sendable {
             let problem = Problem(error)
             let seconds = if case .remembered(_, let remaining) = error { remaining } else { Int64(0) }
             answer = .failed
+            let cause = "\(problem.status) \(problem.code)"
+            let result = subject.target.sendsOriginal(after: error) ? "the source itself, instead of \(cause)," : cause
             summary =
-                "\(lack) gets \(problem.status) \(problem.code) for another \(seconds) s, without another attempt. "
-                + "A purge of the source ends that."
+                "\(lack) gets \(result) for another \(seconds) s, without another attempt. A purge of the source ends that."
         case .joined:
             (answer, summary) = (.joined, "\(lack) waits for the rendition, which is being produced.")
         case .overloaded:

@@ -1,5 +1,6 @@
 import Fetch
 import Foundation
+import SystemIO
 import TestSupport
 import Testing
 
@@ -30,6 +31,7 @@ import Testing
         ])
         defer { origin.stop() }
         let configure: (inout WebFixture.Settings) throws -> Void = { settings in
+            settings.policy.adminToken = "secret"
             var mount = Mount(origin: try SourceURL(origin.url("/")))
             settings.policy.mounts["strict"] = mount
             mount.onError = .original
@@ -114,6 +116,22 @@ import Testing
             #expect((last["problem"] as? [String: Any])?["code"] as? String == code)
             #expect(last["url"] as? String == (code == nil ? target : nil))
             #expect((try await web.request("GET", target, headers: [accept]).status == 200) == (code == nil))
+        }
+    }
+
+    @Test func anExplanationSaysThatTheSourceIsSent() async throws {
+        try await run { web, _ async throws in
+            for (target, isSent) in [
+                ("/m/broken.mp4", true), ("/negotiates/photo.gif", true), ("/n/still.gif", true), ("/m/broken.html", true),
+                ("/strict/broken.mp4", false), ("/m/broken.json", false), ("/m/page.mp4", false),
+            ] {
+                let status = try await web.request("GET", target, headers: ["Accept: video/mp4,image/*,*/*;q=0.8"]).status
+                let explained = try await web.request(
+                    "GET", "/explain?url=\(PercentEncoding.encode(target))", headers: ["Authorization: Bearer secret"])
+                let summary = try #require(try explained.json()["summary"] as? String)
+                #expect(summary.hasPrefix("A request gets the source itself, instead of 4") == isSent, "\(target): \(summary)")
+                #expect((status == 200) == isSent, "\(target)")
+            }
         }
     }
 
