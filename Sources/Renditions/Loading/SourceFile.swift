@@ -1,4 +1,4 @@
-internal import Fetch
+package import Fetch
 package import Media
 package import Store
 package import SystemIO
@@ -106,7 +106,7 @@ package enum OriginalFile {
     }
 
     /// The kind of a still image; nil if the first bytes do not tell that it is one.
-    static func image(_ file: SharedDescriptor) -> ContentKind? {
+    package static func image(_ file: SharedDescriptor) -> ContentKind? {
         withHead(of: file) { head in
             guard case .notAnAnimation(let kind) = ContentSniffer.judge(head, isWhole: true), kind.isShownAsImage else {
                 return nil

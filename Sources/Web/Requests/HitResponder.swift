@@ -22,7 +22,12 @@ struct HitResponder: Sendable {
         guard method == .get || method == .head, let entry = memo.entry(for: request.targetBytes) else { return nil }
         if let expires = entry.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = entry.alias {
-            let found = if let keys = entry.negotiated { negotiated(keys, AcceptField(request)) } else { fresh(alias) }
+            let found =
+                if let keys = entry.negotiated {
+                    negotiated(keys, AcceptField(request)) ?? stillImage(keys.original)
+                } else {
+                    fresh(alias)
+                }
             guard let (rendition, remaining) = found else { return nil }
             if entry.refusesLarger, mayBeRefused(rendition, entry.h264) { return nil }
             if let key = entry.key { access.countHit(key) }
@@ -60,6 +65,12 @@ struct HitResponder: Sendable {
         if !responder.staysSource(found.rendition) { return found }
         guard let original = fresh(keys.original) else { return nil }
         return responder.isAcceptable(original.rendition, accept) ? original : found
+    }
+
+    /// Returns the source if it is a still image, which is sent whatever `Accept` selects; nil if it is not in memory or not
+    /// fresh.
+    private func stillImage(_ original: AliasKey) -> (rendition: CachedRendition, remaining: Int64)? {
+        fresh(original).flatMap { responder.isStillImage($0.rendition) ? $0 : nil }
     }
 
     /// The response with a rendition of a source, if it is in memory and fresh.

@@ -27,6 +27,8 @@ struct RenditionResponder: Sendable {
         let staysSource: Bool
         /// The format of a source that is stored unchanged; nil for other renditions.
         let sourceFormat: SourceFormat?
+        /// Whether this is a source whose first bytes are those of a still image.
+        let isStillImage: Bool
         /// `Content-Disposition` of responses to requests for a source; nil for the base of a document and for a rendition that
         /// was found by its id.
         let disposition: String?
@@ -38,8 +40,9 @@ struct RenditionResponder: Sendable {
 
         init(
             _ resource: HTTPResource, hit: HTTPHeaders, _ facts: RenditionFacts?, _ sourceFormat: SourceFormat?,
-            disposition: String?, policyNumber: Int
+            isStillImage: Bool, disposition: String?, policyNumber: Int
         ) {
+            self.isStillImage = isStillImage
             self.policyNumber = policyNumber
             self.disposition = disposition
             self.sourceFormat = sourceFormat
@@ -114,6 +117,9 @@ struct RenditionResponder: Sendable {
 
     /// Whether negotiation sends the source in place of the rendition.
     func staysSource(_ rendition: CachedRendition) -> Bool { prepared(rendition).staysSource }
+
+    /// Whether a stored source is a still image, as far as its first bytes tell.
+    func isStillImage(_ rendition: CachedRendition) -> Bool { prepared(rendition).isStillImage }
 
     /// Whether a client accepts a stored source; true for other renditions.
     func isAcceptable(_ rendition: CachedRendition, _ accept: AcceptField) -> Bool {
@@ -272,7 +278,8 @@ struct RenditionResponder: Sendable {
         let disposition = Self.disposition(of: rendition, at: rendition.alias?.sourceURL)
         let prepared = Prepared(
             resource(rendition, sourceFormat), hit: Self.with(plain, .hit, isIncomplete: isIncomplete, disposition), facts,
-            sourceFormat, disposition: disposition, policyNumber: policyNumber)
+            sourceFormat, isStillImage: rendition.isOriginal && OriginalFile.image(rendition.descriptor) != nil,
+            disposition: disposition, policyNumber: policyNumber)
         // The attachment keeps its first value until the rendition leaves the cache's memory, which a reload causes. A request
         // under the old policy may have attached its parts again meanwhile; this response must not use them. Nothing is
         // attached for a small file that was not read: this response brings it into the page cache.

@@ -84,6 +84,26 @@ import Testing
         }
     }
 
+    @Test func aStoredImageIsAHitAndNoMiss() async throws {
+        try await run { web, _ async throws in
+            let misses = {
+                try await web.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).json()["misses"] as? Int
+            }
+            for name in ["photo", "still"] {
+                let ask = { (accept: String) in
+                    try await web.request("GET", "/negotiates/\(name).gif", headers: ["Accept: \(accept)"])
+                }
+                for _ in 0..<2 { #expect(try await ask("image/avif,image/*").status == 200) }
+                let before = try #require(try await misses())
+                for accept in ["image/avif,image/*", "video/*", "image/webp", "*/*"] {
+                    let answer = try await ask(accept)
+                    #expect(answer.status == 200 && answer["cache-status"] == "gifreel; hit", "\(accept)")
+                }
+                #expect(try await misses() == before)
+            }
+        }
+    }
+
     @Test func aPNGThatOnlyTheDecoderFindsToBeNoAnimationIsSentAsItIs() async throws {
         try await run { web, origin async throws in
             let auto = "/auto/\(origin.url("/described.gif"))"
