@@ -22,6 +22,19 @@
 
 enum { max_descriptors = 4 };
 
+static int argument_count;
+static char **argument_values;
+
+/// glibc calls constructors with the arguments of main.
+__attribute__((constructor)) static void note_arguments(int count, char **values) {
+    argument_count = count;
+    argument_values = values;
+}
+
+const char *clinux_argument(int index) {
+    return index < argument_count ? argument_values[index] : NULL;
+}
+
 pid_t clinux_fork(void) {
     return fork();
 }

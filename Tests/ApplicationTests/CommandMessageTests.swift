@@ -131,4 +131,14 @@ struct CommandMessageTests {
         let outcome = try outcome(Mistake("sign http://a.test/a.gif", 1, ""))
         #expect(outcome.code == 1 && outcome.log.contains("signing.keys holds no key to sign with"), "\(outcome)")
     }
+
+    /// The runtime of Swift finds the arguments neither there nor after a preloaded library has set a variable.
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func argumentsAreKnownWithoutProc() throws {
+        let command = "umount -l /proc && exec '\(GifreelProcess.executable.path)' sign --help"
+        let outcome = try ChildProcess(
+            URL(fileURLWithPath: "/usr/bin/unshare"), ["--mount", "/bin/sh", "-c", command]
+        ).finish()
+        #expect(outcome.code == 0 && outcome.output.contains("USAGE: gifreel sign "), "\(outcome)")
+    }
 }

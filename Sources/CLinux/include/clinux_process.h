@@ -6,6 +6,9 @@
 #include <semaphore.h>
 #include <sys/types.h>
 
+/// An argument of the process, the program's name at 0; null beyond the last one.
+const char *clinux_argument(int index);
+
 /// fork(2), which Swift does not import. Must be called while the process has a single thread.
 pid_t clinux_fork(void);
 

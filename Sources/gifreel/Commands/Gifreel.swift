@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CLinux
 internal import Glibc
 internal import Sandbox
 internal import Settings
@@ -21,12 +22,19 @@ struct GifreelCommand: ParsableCommand {
             ZygoteCommand.self,
         ])
 
+    /// The words after the program's name. `CommandLine` has none without `/proc`, or if a preloaded library has set a variable.
+    private static let arguments: [String] = {
+        var words: [String] = []
+        while let word = clinux_argument(Int32(words.count + 1)) { words.append(String(cString: word)) }
+        return words
+    }()
+
     /// Runs a command and exits with its code, or with a failure if standard output could not be written.
     static func main() {
         StandardDescriptors.fillClosed()
         var code = ExitCode.success
         do {
-            var command = try parseAsRoot()
+            var command = try parseAsRoot(arguments)
             try command.run()
         } catch {
             code = report(error)
@@ -45,9 +53,7 @@ struct GifreelCommand: ParsableCommand {
         let (code, message) = (exitCode(for: error), fullMessage(for: error))
         if code.isSuccess {
             if !message.isEmpty { print(message) }
-        } else if code == .validationFailure,
-            let suggestion = CommandSuggestion.sentence(for: Array(CommandLine.arguments.dropFirst()))
-        {
+        } else if code == .validationFailure, let suggestion = CommandSuggestion.sentence(for: arguments) {
             StandardError.writeLine("gifreel: \(suggestion)")
         } else if !message.isEmpty {
             // The description of an error of a command is a sentence; the parser words its own.
