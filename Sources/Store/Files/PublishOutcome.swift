@@ -45,7 +45,7 @@ package enum UnstoredReason: Error, Sendable, Equatable, CustomStringConvertible
         case .tooLarge: "it is larger than the whole cache"
         case .diskFull: "the disk is full"
         case .lowSpace: "less of the disk is free than cache.min_free_bytes requires"
-        case .readOnly: "the cache's directory is read-only"
+        case .readOnly: "the cache's directory, or one in it, is read-only or belongs to another user"
         case .directoryLost: "the cache's directory was removed or replaced"
         case .unavailable: "the cache is closed or overloaded"
         case .failed(let error): error.description
