@@ -129,8 +129,13 @@ import Testing
         #expect(ContentSniffer.judge(still, isWhole: false) == .notAnAnimation(.png))
         #expect(
             ContentSniffer.judge(head + Self.chunk("gAMA", 4) + Self.chunk("IDAT", 8), isWhole: false) == .notAnAnimation(.png))
-        // What follows a long chunk is for the decoder to see.
-        #expect(ContentSniffer.judge(head + Self.chunk("iCCP", 200), isWhole: false) == .source)
+        let profile = head + Self.chunk("iCCP", 200)
+        #expect(ContentSniffer.judge(profile, isWhole: false) == .undecided)
+        #expect(ContentSniffer.judge(profile + Self.chunk("acTL", 8), isWhole: false) == .source)
+        #expect(ContentSniffer.judge(profile + Self.chunk("IDAT", 8), isWhole: false) == .notAnAnimation(.png))
+        // What follows long chunks is for the decoder to see.
+        let long = (0..<10).reduce(head) { bytes, _ in bytes + Self.chunk("tEXt", 250) }
+        #expect(ContentSniffer.judge(long, isWhole: false) == .source)
         #expect(ContentSniffer.judge(head, isWhole: true) == .source)
     }
 

@@ -11,7 +11,9 @@ package enum ContentSniffer {
     }
 
     /// The number of bytes with which the judgement is never ``Judgement/undecided``.
-    package static let sufficient = 64
+    package static let sufficient = 2048
+    /// The number of bytes that suffice for all content but a PNG, whose palette, profile and texts precede its pixels.
+    private static let usuallySufficient = 64
 
     /// Judges content by its first bytes.
     ///
@@ -19,19 +21,21 @@ package enum ContentSniffer {
     ///   - start: The first bytes; only ``sufficient`` of them count.
     ///   - isWhole: Whether `start` is the whole content.
     package static func judge(_ start: some Sequence<UInt8>, isWhole: Bool) -> Judgement {
-        let bytes = Array(start.prefix(sufficient))
+        let all = Array(start.prefix(sufficient))
+        let bytes = Array(all.prefix(usuallySufficient))
         if bytes.count >= signatureLength, signatures.contains(where: bytes.starts) { return .source }
         if !isWhole, bytes.count < signatureLength, signatures.contains(where: { $0.starts(with: bytes) }) { return .undecided }
         let kind = kind(of: bytes)
         switch kind {
-        case .png: return StillPictures.judgePNG(bytes, isWhole: isWhole || bytes.count == sufficient)
+        case .png: return StillPictures.judgePNG(all, isWhole: isWhole || all.count == sufficient)
         case .webp: return StillPictures.judgeWebP(bytes, isWhole: isWhole)
         case .avif: return bytes[8..<12].elementsEqual("avis".utf8) ? .source : .notAnAnimation(.avif)
-        case .heic: return StillPictures.judgeHEIF(bytes, isWhole: isWhole || bytes.count == sufficient)
+        case .heic: return StillPictures.judgeHEIF(bytes, isWhole: isWhole || bytes.count == usuallySufficient)
         case .mp4, .quickTime, .webm: return .source
         default: break
         }
-        let mayBecomeKnown = !isWhole && bytes.count < sufficient && (kind == .unknown || kind == .text || kind == .empty)
+        let mayBecomeKnown =
+            !isWhole && bytes.count < usuallySufficient && (kind == .unknown || kind == .text || kind == .empty)
         return mayBecomeKnown ? .undecided : .notAnAnimation(kind)
     }
 

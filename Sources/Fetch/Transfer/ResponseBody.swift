@@ -74,7 +74,8 @@ struct BodySink: ~Copyable {
     consuming func finish() throws(FetchError) -> FetchedBody {
         guard let file = consume file else {
             guard case .notAnAnimation(let kind) = ContentSniffer.judge(start, isWhole: true) else {
-                throw .notAnAnimation(looksLike: .unknown)
+                // It ends before its pixels.
+                throw .notAnAnimation(looksLike: .png)
             }
             throw .notAnAnimation(looksLike: kind)
         }

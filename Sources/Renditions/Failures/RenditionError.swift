@@ -172,7 +172,7 @@ extension RenditionError {
     package var isOfImage: Bool {
         switch self {
         case .fetchFailed(.notAnAnimation(let kind)): kind.isShownAsImage
-        // The first bytes of a PNG with a palette or a profile do not tell.
+        // The first bytes of a PNG with long texts or a large profile do not tell.
         case .conversionFailed(.rejected(.still), _): true
         case .remembered(let error, _): error.isOfImage
         default: false

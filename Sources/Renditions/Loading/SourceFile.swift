@@ -88,7 +88,7 @@ extension SourceValidators {
 /// The file of a source that is sent unchanged.
 package enum OriginalFile {
     /// The bytes that distinguish all formats, unless a long box precedes the brands of a clip.
-    private static let headLength = 512
+    private static let headLength = ContentSniffer.sufficient
 
     /// The format according to the first bytes; GIF if they match none.
     package static func format(_ file: SharedDescriptor) -> SourceFormat {

@@ -15,7 +15,7 @@ import Testing
     private static let photo: [UInt8] = [0xff, 0xd8, 0xff, 0xe0] + Array(repeating: 0, count: 100)
     private static let still = picture()
     /// Its pixels begin later than the bytes by which sources are recognized end.
-    private static let described = picture([.init("tEXt", Array("Comment\u{0}".utf8) + Array(repeating: 65, count: 200))])
+    private static let described = picture([.init("tEXt", Array("Comment\u{0}".utf8) + Array(repeating: 65, count: 3000))])
 
     private static func picture(_ head: [APNGBuilder.Chunk] = []) -> [UInt8] {
         var builder = APNGBuilder(width: 40, height: 30, plays: nil, head: head)
