@@ -125,6 +125,12 @@ struct MissRunner: Sendable {
                 flight.dependOnCallers()
                 if Task.isCancelled { throw .cancelled }
             }
+            // The site has replaced the image by an animation.
+            if isImage, OriginalFile.image(loaded.source.bytes) == nil,
+                state.failures.failure(of: request.key, of: request.source)?.isOfImage ?? false
+            {
+                state.failures.forget(.url(request.source.canonical))
+            }
             try await refuse(loaded, request, stored, flight)
             if let companion = request.companion { await produce(companion, beside: request, of: loaded) }
             async let facts: Void = noteFacts(request, of: loaded)

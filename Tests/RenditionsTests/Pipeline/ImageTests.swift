@@ -75,6 +75,18 @@ import Testing
         }
     }
 
+    @Test func anAnimationInPlaceOfAnImageIsConverted() async throws {
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(jpeg))
+            #expect(try await image("/a.gif", in: world)?.provenance == .stored)
+            world.answer("/a.gif", .content(Array("GIF89a".utf8)))
+            world.advance(150)
+            #expect(try await image("/a.gif", in: world)?.provenance == .stale(50))
+            try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
+            #expect(try await world.find("/a.gif").provenance == .stored)
+        }
+    }
+
     @Test func aFreshImageIsNoMissOnceTheFailureOfItsRenditionsIsForgotten() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(jpeg, CacheDirectives("max-age=5000")))
