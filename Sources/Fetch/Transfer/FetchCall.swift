@@ -43,6 +43,8 @@ final class FetchCall: HTTPCall {
     /// The decoder of the body; nil if the body is the source itself.
     private var coded: CodedBody?
     private var bodyBytes = 0
+    /// The beginning of a body with an error of S3.
+    private var errorBody: [UInt8] = []
     private var failure: FetchError?
     private var result: Result<Received, FetchError> = .failure(.closed)
 
@@ -73,7 +75,7 @@ final class FetchCall: HTTPCall {
         if started == nil { started = .now }
         settings = context.settings
         judge = AddressJudge(url, settings, context)
-        (head, coded, bodyBytes, failure) = (nil, nil, 0, nil)
+        (head, coded, bodyBytes, errorBody, failure) = (nil, nil, 0, [], nil)
         sink = BodySink(limit: settings.configuration.maxBytes, acceptsImages: order.arriving.acceptsImages)
         // The settings may have changed since the call was queued.
         if let refusal = settings.rules.refusal(of: target, redirectedFrom: order.source) {
@@ -105,6 +107,9 @@ final class FetchCall: HTTPCall {
             coded = codedBody(head)
             let limit = settings.configuration.maxBytes
             if let length = head.contentLength, length > limit { failure = .tooLarge(limit: limit, declared: length) }
+        } else if case .object = target {
+            // The body names the error, even if HTTP/2 declares no length.
+            return true
         } else {
             return received.hasShortBody
         }
@@ -114,6 +119,7 @@ final class FetchCall: HTTPCall {
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bodyBytes += bytes.count
         guard bringsContent else {
+            if case .object = target { errorBody += bytes.prefix(Self.maxErrorBody - errorBody.count) }
             // A short body is read and discarded so that the connection can be reused.
             return head?.contentLength != nil && bodyBytes <= HTTPHead.shortBody
         }
@@ -207,7 +213,7 @@ final class FetchCall: HTTPCall {
         switch head.status {
         case 301, 302, 303, 307, 308:
             // A signature is valid for one host only. S3 redirects to another region, which is a configuration error.
-            if case .object = target { throw .failed(.status(head.status, retryAfter: nil)) }
+            if case .object = target { throw .failed(.status(head.status, retryAfter: nil, code: errorCode)) }
             guard let location = head.location else { throw .failed(.redirectToNowhere) }
             try redirect(to: location, by: head)
             return true
@@ -219,10 +225,20 @@ final class FetchCall: HTTPCall {
             }
             result = .success(.outcome(.notModified(unmodified(head))))
             return false
-        case 404: throw .notFound
+        // A bucket that is missing says nothing about its objects.
+        case 404 where errorCode != "NoSuchBucket": throw .notFound
         case 410: throw .gone
-        default: throw .failed(.status(head.status, retryAfter: head.retryAfter))
+        default: throw .failed(.status(head.status, retryAfter: head.retryAfter, code: errorCode))
         }
+    }
+
+    private static let maxErrorBody = 1024
+
+    /// The code in the body of S3's error, such as `AccessDenied`; nil for other responses.
+    private var errorCode: String? {
+        guard let start = errorBody.firstRange(of: Array("<Code>".utf8)) else { return nil }
+        let code = errorBody[start.upperBound...].prefix(while: \.isLetterOrDigit)
+        return code.isEmpty ? nil : String(decoding: code, as: UTF8.self)
     }
 
     private func redirect(to location: [UInt8], by head: ResponseHead) throws(FetchError) {

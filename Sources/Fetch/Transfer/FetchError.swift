@@ -45,8 +45,9 @@ package enum FetchError: Error, Equatable, Sendable {
 
     /// An error of the origin.
     package enum OriginFault: Hashable, Sendable {
-        /// A status without content; `retryAfter` is the delay that the origin asked for, if any.
-        case status(Int, retryAfter: Duration?)
+        /// A status without content; `retryAfter` is the delay that the origin asked for, if any; `code` is the code of S3's error,
+        /// for the log.
+        case status(Int, retryAfter: Duration?, code: String? = nil)
         /// A redirect to a URL that cannot be fetched.
         case redirect(SourceURLError)
         /// A redirect without a `Location`.
@@ -62,7 +63,7 @@ package enum FetchError: Error, Equatable, Sendable {
     /// The delay before another attempt makes sense, if known.
     package var retryAfter: Duration? {
         switch self {
-        case .failed(.status(_, let retryAfter)): retryAfter
+        case .failed(.status(_, let retryAfter, _)): retryAfter
         case .busy: .seconds(1)
         default: nil
         }
@@ -87,7 +88,7 @@ package enum FetchError: Error, Equatable, Sendable {
             "The source sent almost nothing for \(Self.text(limit)) (sources.stall_timeout)."
         case .tooLarge(let limit, let declared?): "The source has \(declared) bytes; the limit is \(limit) bytes."
         case .tooLarge(let limit, nil): "The source has more than \(limit) bytes, which is the limit."
-        case .failed(.status(let status, _)): "The source answered with status \(status)."
+        case .failed(.status(let status, _, _)): "The source answered with status \(status)."
         case .failed(.redirect), .failed(.redirectToNowhere): "The source redirects to a URL that cannot be fetched."
         case .failed(.cutShort): "The source's response ended too early."
         case .failed(.tls): "The TLS connection to the source failed."
@@ -118,6 +119,7 @@ extension FetchError: CustomStringConvertible {
             "port not allowed: \(port) (sources.ports has \(allowed))"
         case .unreachable(let cause): "unreachable: \(cause)"
         case .timeout(let phase, let limit): "timeout: \(phase.rawValue), \(Self.text(limit))"
+        case .failed(.status(let status, _, let code?)): "status \(status): \(code)"
         case .failed(.redirect(let error)): "bad redirect: \(error)"
         case .failed(.redirectToNowhere): "redirect without a location"
         case .failed(.cutShort(let cause)): "response ended too early: \(cause)"

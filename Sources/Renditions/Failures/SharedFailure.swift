@@ -110,7 +110,7 @@ package struct SharedFailure: Sendable, Equatable {
             case .notAnAnimation(let kind): self.init(code: .notAnAnimation, words: [kind.rawValue])
             case .tooLarge(let limit, let declared): self.init(code: .tooLarge, numbers: limit, declared ?? -1)
             case .tooManyRedirects(let limit): self.init(code: .tooManyRedirects, numbers: limit)
-            case .failed(.status(let status, let retryAfter)):
+            case .failed(.status(let status, let retryAfter, _)):
                 self.init(code: .status, numbers: status, Int(clamping: retryAfter?.components.seconds ?? -1))
             case .failed, .notAllowed, .unreachable, .timeout, .busy, .cancelled, .closed, .exhausted: return nil
             }

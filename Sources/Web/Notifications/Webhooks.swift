@@ -118,7 +118,7 @@ package final class Webhooks: Sendable {
 
     private static func result(_ error: FetchError) -> DeliveryResult {
         switch error {
-        case .failed(.status(let status, _)): DeliveryResult(status: status)
+        case .failed(.status(let status, _, _)): DeliveryResult(status: status)
         case .unreachable, .timeout, .failed, .busy, .exhausted: .unavailable(cause: "\(error)")
         case .notAllowed, .notFound, .gone, .cancelled, .closed, .notAnAnimation, .tooLarge, .tooManyRedirects:
             .refused(cause: "\(error)")
