@@ -5,7 +5,9 @@
 // of argument.
 
 #include <curl/curl.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <stdbool.h>
 
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
     return curl_easy_setopt(easy, option, value);
@@ -75,6 +77,27 @@ static CURLcode ccurl_set_modes(CURL *easy, void *context, void *unused) {
 /// For curl_easy_send: over TLS, a write may be repeated from a buffer that has moved.
 static inline CURLcode ccurl_permit_moving_writes(CURL *easy) {
     return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, ccurl_set_modes);
+}
+
+/// Whether a TLS connection with HTTP/1.1 has decrypted bytes that nobody has read, for the callback before a request. With
+/// HTTP/2, frames arrive between requests.
+static inline bool ccurl_has_unread_input(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL || session->internals == NULL
+        || session->backend != CURLSSLBACKEND_OPENSSL) {
+        return false;
+    }
+    SSL *connection = (SSL *)session->internals;
+    const unsigned char *protocol = NULL;
+    unsigned int length = 0;
+    SSL_get0_alpn_selected(connection, &protocol, &length);
+    // The name of HTTP/2 is "h2".
+    if (length == 2) return false;
+    char byte;
+    bool has_input = SSL_peek(connection, &byte, 1) > 0;
+    // libcurl would take an error in the queue for one of its own.
+    ERR_clear_error();
+    return has_input;
 }
 
 /// The socket of a handle that only connects.

@@ -130,12 +130,13 @@ final class HTTPTransfer {
         guard call.checksAddresses else { return true }
         guard allows(ip, port: port), ip != nil else { return false }
         // Surplus bytes of an origin that sent more than it declared would be parsed as the response to this request. libcurl
-        // before 8.0 does not check for them. TLS connections always have unread protocol bytes, so they cannot be checked.
-        if !isEncrypted, let reusedSocket, SocketTable.hasUnreadInput(reusedSocket) {
-            hasUnreadInput = true
-            return false
+        // before 8.0 does not check for them.
+        if isOnUsedConnection {
+            // On the socket of a TLS connection, tickets and the like are unread too.
+            hasUnreadInput =
+                isEncrypted ? ccurl_has_unread_input(easy.raw) : reusedSocket.map(SocketTable.hasUnreadInput) ?? false
         }
-        return true
+        return !hasUnreadInput
     }
 
     private func allows(_ ip: IPAddress?, port: Int) -> Bool {
