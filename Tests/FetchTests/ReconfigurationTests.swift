@@ -45,7 +45,7 @@ import Testing
             try await waitUntil("the request") { origin.count("/a.gif") == 1 }
             fetcher.reconfigure(try configuration { $0.allow = [try #require(SourcePattern("127.0.0.1/a.gif"))] })
             gate.open()
-            #expect(try await fetch.value == .notAllowed(.pattern))
+            #expect(try await fetch.value == .notAllowed(.redirect(host: "127.0.0.1")))
             #expect(origin.count("/b.gif") == 0)
         }
     }

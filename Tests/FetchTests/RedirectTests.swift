@@ -44,7 +44,9 @@ import Testing
         configuration.mounts = [mount]
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
-        await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.source(origin.url("/open.gif")) }
+        await #expect(throws: FetchError.notAllowed(.redirect(host: "127.0.0.1"))) {
+            try await fetcher.source(origin.url("/open.gif"))
+        }
         #expect(origin.count("/signed/b.gif") == 0)
         // The access control has checked the request for a source below the mount.
         #expect(try await fetcher.source(origin.url("/signed/a.gif")).count == TestGIF.dot.count)
@@ -62,8 +64,11 @@ import Testing
         configuration.ports = .all
         let fetcher = try Fetcher(configuration: configuration)
         defer { fetcher.shutdown() }
-        await #expect(throws: FetchError.notAllowed(.pattern)) { try await fetcher.source(origin.url("/a.gif")) }
+        let refusal = FetchError.notAllowed(.redirect(host: "127.0.0.1"))
+        await #expect(throws: refusal) { try await fetcher.source(origin.url("/a.gif")) }
         #expect(other.connections == 0)
+        // The detail is for clients.
+        #expect("\(refusal)".contains("127.0.0.1") && !refusal.publicDetail.contains("127.0.0.1"))
     }
 
     @Test(arguments: [

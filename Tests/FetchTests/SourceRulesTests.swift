@@ -178,11 +178,15 @@ import Testing
         }
         for folder in ["signed", "private"] {
             for target in ["/\(folder)/a.gif", "/x/..%252f\(folder)/a.gif", "/\(folder)%2Fa.gif"] {
-                #expect(try refusal(target, from: "/open/a.gif") == .pattern, "\(target)")
+                #expect(try refusal(target, from: "/open/a.gif") == .redirect(host: "a.test"), "\(target)")
             }
             #expect(try refusal("/\(folder)/b.gif", from: "/\(folder)/a.gif") == nil)
             #expect(try refusal("/open/b.gif", from: "/\(folder)/a.gif") == nil)
         }
+        // A redirect of a source to itself.
+        let narrow = self.rules { $0.allow = [] }
+        let source = try SourceURL("https://a.test/a.gif")
+        #expect(narrow.refusal(of: source, redirectedFrom: source) == .pattern)
     }
 
     @Test(arguments: [

@@ -39,6 +39,8 @@ package struct SourceRules: Sendable {
     package enum Refusal: Hashable, Sendable {
         /// No pattern of `sources.allow` matches and no mount serves the source.
         case pattern
+        /// The source redirects to a URL of this host, which no pattern or mount permits for the source.
+        case redirect(host: String)
         /// The address or the port may not be connected to.
         case address(AddressRefusal)
     }
@@ -92,7 +94,8 @@ package struct SourceRules: Sendable {
         let isProtected = mounts.contains {
             $0.needsSignature(target) && !$0.needsSignature(source) || $0.isPrivate(target) && !$0.isPrivate(source)
         }
-        return isProtected ? .pattern : refusal(of: target, mounts)
+        let reason: Refusal? = isProtected ? .pattern : refusal(of: target, mounts)
+        return reason == .pattern && target != source ? .redirect(host: target.host) : reason
     }
 
     /// Returns the mount's header fields for a request for `url`, which is `source` or the target of a redirect.

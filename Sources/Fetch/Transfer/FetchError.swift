@@ -73,6 +73,7 @@ package enum FetchError: Error, Equatable, Sendable {
     package var publicDetail: String {
         switch self {
         case .notAllowed(.pattern): "Sources of this host or path may not be fetched."
+        case .notAllowed(.redirect): "The source redirects to a host or path that may not be fetched."
         case .notAllowed(.address(.address)):
             "The address of the source is private; the setting sources.allow_private allows it."
         case .notAllowed(.address(.itself)): "The source is this service itself."
@@ -113,6 +114,7 @@ extension FetchError: CustomStringConvertible {
     /// A line for the log, with the cause.
     package var description: String {
         switch self {
+        case .notAllowed(.redirect(let host)): "redirect not allowed: to \(host) (sources.allow)"
         case .notAllowed(.address(.address(let purpose))):
             "address not allowed: \(purpose) (sources.allow_private allows private addresses)"
         case .notAllowed(.address(.port(let port, let allowed))):

@@ -75,7 +75,7 @@ extension RenditionError {
             .notAnAnimation(.empty):
             .transient
         case .notAnAnimation, .tooLarge: .unusable
-        case .unreachable, .timeout, .failed, .tooManyRedirects, .notAllowed(.address):
+        case .unreachable, .timeout, .failed, .tooManyRedirects, .notAllowed(.address), .notAllowed(.redirect):
             error.retryAfter.map { .retryAfter(seconds: $0.components.seconds) } ?? .transient
         // The origin did not cause these.
         case .notAllowed(.pattern), .busy, .exhausted, .cancelled, .closed: nil

@@ -165,6 +165,7 @@ import Testing
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(9)))), .retryAfter(seconds: 9)),
             (.fetchFailed(.failed(.status(500, retryAfter: nil))), .transient),
             (.fetchFailed(.tooManyRedirects(limit: 5)), .transient), (.fetchFailed(.busy), nil),
+            (.fetchFailed(.notAllowed(.redirect(host: "b.test"))), .transient), (.fetchFailed(.notAllowed(.pattern)), nil),
             (.fetchFailed(.exhausted(cause: "")), nil), (.fetchFailed(.closed), nil), (.fetchFailed(.cancelled), nil),
             (conversion(.rejected(.corrupt(.gif, .noFrames))), .unusable),
             (conversion(.rejected(.startPastEnd(start: 2, duration: 1))), nil),

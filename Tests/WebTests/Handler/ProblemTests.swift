@@ -95,6 +95,9 @@ import Testing
             .notAllowed(.pattern), 403, "source_not_allowed", "Sources of this host or path may not be fetched.",
             isCaused: false),
         fetch(
+            .notAllowed(.redirect(host: "b.test")), 403, "source_not_allowed",
+            "The source redirects to a host or path that may not be fetched."),
+        fetch(
             .notAllowed(.address(.address(purpose: "loopback"))), 403, "source_not_allowed",
             "The address of the source is private; the setting sources.allow_private allows it."),
         fetch(
