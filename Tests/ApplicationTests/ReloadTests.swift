@@ -113,6 +113,19 @@ extension OperationsTests {
             #expect(origin.count("/a.gif") == 1)
         }
 
+        @Test func aReloadForgetsTheFailuresByItsLimits() throws {
+            let gif = GIFBuilder.animation(frames: 3)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .redirect(to: "/a.gif") }])
+            defer { origin.stop() }
+            let (server, file) = try start("limits:\n  frames: 2\nsources:\n  max_redirects: 0\n")
+            #expect(try server.mp4(origin.url("/a.gif")).status == 422)
+            #expect(try server.mp4(origin.url("/b.gif")).status == 502)
+            try "admin:\n  token: secret\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "changed=\"admin.token, limits.frames, sources.max_redirects\"")
+            #expect(try server.mp4(origin.url("/a.gif")).status == 200)
+            #expect(try server.mp4(origin.url("/b.gif")).status == 200)
+        }
+
         @Test func aReloadKeepsFetchCountersAndConnections() throws {
             let gif = GIFBuilder.animation(frames: 3)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }, "/b.gif": { _ in .ok(gif + [0]) }])

@@ -82,14 +82,9 @@ struct FailureMemory: Sendable {
         failures.remove(scope)
     }
 
-    /// Forgets the refusals by a block list and a limit of flashes that a reload has replaced.
+    /// Forgets the failures by rules and limits that a reload may have replaced.
     func forgetRefusals() {
-        failures.removeAll {
-            switch $0 {
-            case .blocked, .flashing: true
-            default: false
-            }
-        }
+        failures.removeAll(where: \.isOfSettings)
     }
 
     /// The number of remembered failures, including expired ones that have not been removed yet.

@@ -149,6 +149,18 @@ extension RenditionError {
         }
     }
 
+    /// Whether a rule or a limit of the settings caused the error.
+    var isOfSettings: Bool {
+        switch self {
+        case .blocked, .flashing, .fetchFailed(.notAllowed), .fetchFailed(.tooLarge), .fetchFailed(.tooManyRedirects),
+            .fetchFailed(.timeout), .conversionFailed(.rejected(.refused), _), .conversionFailed(.rejected(.tooLarge), _),
+            .conversionFailed(.rejected(.outOfMemory), _), .conversionFailed(.cpuLimitExceeded, _),
+            .conversionFailed(.wallClockTimeout, _):
+            true
+        default: false
+        }
+    }
+
     /// Whether the error is ``flashing(general:red:)``, new or remembered.
     var isOfFlashes: Bool {
         switch self {

@@ -110,7 +110,7 @@ package final class RenditionState: Sendable {
         missing.forget(scope)
     }
 
-    /// Forgets the refusals by a block list and a limit of flashes that a reload has replaced.
+    /// Forgets the failures by rules and limits that a reload may have replaced.
     package func forgetRefusals() {
         failures.forgetRefusals()
     }

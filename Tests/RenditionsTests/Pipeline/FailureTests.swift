@@ -184,6 +184,20 @@ import Testing
 
     @Test(
         arguments: [
+            (.fetchFailed(.notAllowed(.address(.itself))), true), (.fetchFailed(.notAllowed(.redirect(host: "b.test"))), true),
+            (.fetchFailed(.tooLarge(limit: 1, declared: nil)), true), (.fetchFailed(.tooManyRedirects(limit: 0)), true),
+            (.fetchFailed(.timeout(.total, limit: .seconds(3))), true), (conversion(.rejected(.refused(.gif))), true),
+            (conversion(.rejected(.tooLarge(.frames, value: 3, maximum: 2))), true), (conversion(.cpuLimitExceeded), true),
+            (conversion(.rejected(.outOfMemory)), true), (conversion(.wallClockTimeout), true),
+            (.fetchFailed(.notFound), false), (.fetchFailed(.failed(.status(500, retryAfter: nil))), false),
+            (conversion(.rejected(.corrupt(.gif, .noFrames))), false), (.fetchFailed(.unreachable(cause: "")), false),
+        ] as [(RenditionError, Bool)])
+    func aReloadForgetsWhatSettingsHaveCaused(_ error: RenditionError, _ isForgotten: Bool) {
+        #expect(error.isOfSettings == isForgotten)
+    }
+
+    @Test(
+        arguments: [
             (.fetchFailed(.notFound), .never), (.fetchFailed(.notAnAnimation(looksLike: .html)), .never),
             (.fetchFailed(.timeout(.stall, limit: .seconds(3))), .whenOriginRecovers(after: nil)),
             (.fetchFailed(.failed(.status(503, retryAfter: .seconds(7)))), .whenOriginRecovers(after: 7)),
