@@ -251,6 +251,7 @@ import Testing
         ("Authorization: Bearer a.b-c=", true), ("X-Key:1", true), ("x_key: a b", true), ("X-Key", false), ("X-Key:", false),
         (": a", false),
         ("X Key: a", false), ("X-Key: a\r\nB: c", false), ("X-Key: é", false), ("Host: a", false), ("range: bytes=0-1", false),
+        ("User-Agent: gifs.test/1 (ops@gifs.test)", true),
         ("If-None-Match: x", false), ("Transfer-Encoding: chunked", false), ("", false),
     ])
     func isValid(_ text: String, _ isField: Bool) {

@@ -6,8 +6,7 @@ package enum RequestField {
     /// Fields that the client sets itself, or that would change the meaning of a request.
     private static let reserved: Set = [
         "accept-encoding", "cdn-loop", "connection", "content-length", "expect", "host", "if-modified-since", "if-none-match",
-        "range",
-        "te", "trailer", "transfer-encoding", "upgrade", "user-agent",
+        "range", "te", "trailer", "transfer-encoding", "upgrade",
     ]
 
     /// Whether `text` is a field that may be sent (RFC 9110 sections 5.1 and 5.5).

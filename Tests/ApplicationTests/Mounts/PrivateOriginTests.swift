@@ -8,7 +8,8 @@ import Testing
     /// An origin that demands a key below `/private/`, and redirects to itself and elsewhere.
     private func origin(redirectingTo other: LoopbackOrigin) throws -> LoopbackOrigin {
         let guarded: LoopbackOrigin.Handler = { [gif] request in
-            request.headers["x-key"] == "s3cret" ? .ok(gif, ["ETag: \"1\""]) : .status(403)
+            let isKnown = request.headers["x-key"] == "s3cret" && request.headers["user-agent"] == "m/1 (a@b.test)"
+            return isKnown ? .ok(gif, ["ETag: \"1\""]) : .status(403)
         }
         return try LoopbackOrigin([
             "/private/a.gif": guarded, "/private/b.gif": guarded,
@@ -20,14 +21,16 @@ import Testing
     @Test func itsFieldsAreSentForItsOwnSourcesAndNowhereElse() throws {
         let elsewhere = try LoopbackOrigin([
             "/seen.gif": { [gif] request in
-                request.headers["x-key"] == nil ? .ok(gif) : .status(500)
+                let isPlain = request.headers["x-key"] == nil && request.headers["user-agent"]?.hasPrefix("gifreel/") == true
+                return isPlain ? .ok(gif) : .status(500)
             }
         ])
         defer { elsewhere.stop() }
         let origin = try origin(redirectingTo: elsewhere)
         defer { origin.stop() }
         let server = try GifreelProcess([
-            "mounts.m.origin=\(origin.url("/private/"))", "mounts.m.headers=X-Key: s3cret, X-Other: 1",
+            "mounts.m.origin=\(origin.url("/private/"))",
+            "mounts.m.headers=X-Key: s3cret, X-Other: 1, User-Agent: m/1 (a@b.test)",
         ])
         #expect(try server.request("GET", "/m/a.mp4").status == 200)
         #expect(try server.request("GET", "/m/a.html").status == 200)
