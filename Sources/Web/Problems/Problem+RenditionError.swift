@@ -86,6 +86,7 @@ extension Problem {
         let seconds = error.retryAfter.map { Int(min($0.components.seconds, 300)) }
         self.init(
             status, code, error.publicDetail, retryAfter: seconds ?? (status == 503 ? 2 : nil), cause: "\(error)")
+        if case .exhausted = error { isServerFault = true }
     }
 
     private init(_ error: TranscodeError) {

@@ -31,7 +31,10 @@ struct UploadController: Sendable {
             throw .overloaded
         }
         try access.countUpload(client.network)
-        reservation.onRefusal { access.giveBackUpload(client.network) }
+        reservation.onRefusal { problem in
+            access.giveBackUpload(client.network)
+            if problem.isServerFault { renditions.log.failed(problem, host: nil) }
+        }
         let span = RequestSpan(of: request, renditions.tracer)
         let respond = { @Sendable (rendition: Rendition, source: SourceFile, callback: SourceURL?, target: ParsedTarget) in
             defer { withExtendedLifetime(reservation) {} }

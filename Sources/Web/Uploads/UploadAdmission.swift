@@ -99,15 +99,15 @@ final class UploadReservation: Sendable {
     private let admission: UploadAdmission
     private let client: ClientNetwork?
     private let bytes = Atomic(0)
-    private let refusal = Mutex<(@Sendable () -> Void)?>(nil)
+    private let refusal = Mutex<(@Sendable (Problem) -> Void)?>(nil)
 
     fileprivate init(_ admission: UploadAdmission, _ client: ClientNetwork?) {
         self.admission = admission
         self.client = client
     }
 
-    /// Sets the action that is called once if memory is refused.
-    func onRefusal(_ action: @escaping @Sendable () -> Void) {
+    /// Sets the action that is called once, with the problem, if memory is refused.
+    func onRefusal(_ action: @escaping @Sendable (Problem) -> Void) {
         refusal.withLock { $0 = action }
     }
 
@@ -115,11 +115,21 @@ final class UploadReservation: Sendable {
     ///
     /// - Throws: ``Problem/overloaded`` if the limit is reached.
     func reserve(_ count: Int) throws(Problem) {
-        guard admission.reserve(count, client) else {
-            refusal.withLock { $0.take() }?()
-            throw .overloaded
-        }
+        guard admission.reserve(count, client) else { throw refused(.overloaded) }
         bytes.wrappingAdd(count, ordering: .relaxed)
+    }
+
+    /// Returns the problem of an upload for which the kernel has no memory or descriptor.
+    func refused(by error: SystemError) -> Problem {
+        var problem = Problem.overloaded
+        (problem.detail, problem.cause) = ("The server cannot take the file now.", error.description)
+        problem.isServerFault = true
+        return refused(problem)
+    }
+
+    private func refused(_ problem: Problem) -> Problem {
+        refusal.withLock { $0.take() }?(problem)
+        return problem
     }
 
     deinit {

@@ -80,7 +80,7 @@ struct UploadedFile: ~Copyable {
             if file == nil { file = try MemoryFile(name: "gifreel-upload") }
             try file?.append(bytes)
         } catch {
-            throw Self.noMemory(error)
+            throw reservation.refused(by: error)
         }
         hash.update(bytes)
         count += bytes.count
@@ -100,14 +100,8 @@ struct UploadedFile: ~Copyable {
         do throws(SystemError) {
             return SourceFile(bytes: try file.seal(), count: count, digest: digest)
         } catch {
-            throw Self.noMemory(error)
+            throw reservation.refused(by: error)
         }
-    }
-
-    private static func noMemory(_ error: SystemError) -> Problem {
-        var problem = Problem.overloaded
-        problem.cause = error.description
-        return problem
     }
 
     private static func notAnAnimation(_ kind: ContentKind) -> Problem {

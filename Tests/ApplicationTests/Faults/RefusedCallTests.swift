@@ -64,6 +64,29 @@ import Testing
         #expect(answers == ["200", "200", "404", "404", "404", "404"])
     }
 
+    /// Sources are in memory files. Neither the load nor the source is at fault.
+    @Test func aSourceThatMemoryRefusesIsAFaultOfTheServer() throws {
+        let directory = try ScratchDirectory()
+        try Data(Self.gif).write(to: URL(fileURLWithPath: directory.path("a.gif")))
+        let form = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.gif\"\r\n\r\n"
+        let answers = try start(
+            ["mounts.disk.origin=file://\(directory.path)"], refusing: [csystemcalls_memfd_create: ENOMEM]
+        ) { server, log -> [String] in
+            guard let server else { return [log] }
+            let answers = [
+                try server.request("POST", "/mp4", body: Self.gif),
+                try server.request(
+                    "POST", "/mp4", headers: ["Content-Type: multipart/form-data; boundary=x"],
+                    body: Array(form.utf8) + Self.gif + Array("\r\n--x--\r\n".utf8)),
+                try server.request("GET", "/disk/a.mp4"),
+            ]
+            let lines = { server.log.split(separator: "\n").count { $0.contains("warning gifreel: request failed ") } }
+            try blockUntil("three lines in \(server.log)") { lines() == 3 }
+            return answers.map { "\($0.status) \($0.text.contains("Too many"))" }
+        }
+        #expect(answers == Array(repeating: "503 false", count: 3))
+    }
+
     @Test func capabilitiesThatCannotBeDroppedAreNamed() throws {
         guard geteuid() == 0 else { return }
         let log = try start([], refusing: [csystemcalls_capset: EPERM]) { $0 == nil ? $1 : "it started" }

@@ -53,6 +53,7 @@ void csystemcalls_end(void);
 enum csystemcalls_number {
     csystemcalls_capset = SYS_capset,
     csystemcalls_linkat = SYS_linkat,
+    csystemcalls_memfd_create = SYS_memfd_create,
     // The same on every architecture; headers older than the kernel lack them.
     csystemcalls_clone3 = 435,
     csystemcalls_openat2 = 437,
