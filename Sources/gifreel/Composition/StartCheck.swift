@@ -61,8 +61,8 @@ enum ConfinementCheck {
         if isRequired {
             throw SettingsError(
                 """
-                The kernel, or a filter of system calls such as a container's, does not offer \(names), which confine the workers. \
-                Set sandbox.require to false to run them all the same.
+                The kernel, or a filter of system calls such as a container's, does not offer \(names), which the \
+                confinement of workers needs. Set sandbox.require to false to run them all the same.
                 """)
         }
         return
