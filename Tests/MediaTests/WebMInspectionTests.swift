@@ -144,6 +144,22 @@ struct WebMInspectionTests {
         #expect(try inspectionFlaw(bytes, made.claim) == expected)
     }
 
+    /// By a nanosecond, and by a tick.
+    @Test(arguments: [1, -1, 1_000_000, -1_000_000]) func aFalseDurationOfAllPicturesIsFound(_ change: Int) throws {
+        for name in ["opaque webm", "still webm"] {
+            let made = try #require(Self.made.first { $0.description == name })
+            var bytes = made.bytes
+            let size = try position(of: [0x23, 0xe3, 0x83], in: bytes) + 3
+            let place = size + 1..<size + 1 + Int(bytes[size] & 0x7f)
+            let duration = bytes[place].reduce(0) { $0 << 8 | Int($1) }
+            #expect(duration == 100_000_000)
+            let changed = EBML.bigEndian(UInt64(duration + change))
+            try #require(changed.count == place.count)
+            bytes.replaceSubrange(place, with: changed)
+            #expect(try inspectionFlaw(bytes, made.claim) == .wrongDuration)
+        }
+    }
+
     @Test(
         "A changed box of an AVIF is found",
         arguments: [

@@ -46,19 +46,32 @@ import Testing
         #expect(abs(try FFmpeg.duration(of: webm.file) - expected) < 0.000_001_1)
     }
 
-    @Test("Pictures state their durations where these differ", arguments: [[10, 7, 40, 3], [5, 5, 5, 5]])
-    func unevenDurationsAreStated(_ delays: [Int]) throws {
+    @Test("The durations of all pictures are stated", arguments: [[10, 7, 40, 3], [5, 5, 5, 5]])
+    func durationsAreStated(_ delays: [Int]) throws {
         var builder = GIFBuilder(width: 32, height: 32)
         for (index, delay) in delays.enumerated() {
             builder.add(GIFBuilder.Frame(width: 32, height: 32, color: UInt8(1 + index))) { $0.delay = delay }
         }
         let webm = try Converted(builder.finish(), as: .webm) { _ in }
         #expect(!webm.result.isTransparent)
-        let stated = try FFmpeg.packetDurations(of: webm.file)
-        if Set(delays).count > 1 {
-            #expect(stated == delays.map { Double($0) / 100 })
-        } else {
-            #expect(stated.count < delays.count)
+        #expect(try FFmpeg.packetDurations(of: webm.file) == delays.map { Double($0) / 100 })
+        // The track states a duration that all pictures have.
+        let head = webm.bytes.prefix(400)
+        let defaultDuration: [UInt8] = [0x23, 0xe3, 0x83]
+        #expect(head.indices.contains { head[$0...].starts(with: defaultDuration) } == (Set(delays).count == 1))
+    }
+
+    /// FFmpeg takes a video of one or two pictures without a stated rate for one of 1000 pictures per second.
+    @Test(
+        "Even delays are a rate, of one or two pictures too",
+        arguments: [([50], 1, "2/1"), ([50], 3, "2/3"), ([1000, 1000], 1, "1/10"), ([7, 7, 7], 2, "100/7")]
+            as [([Int], Int, String)])
+    func evenDelaysAreARate(_ delays: [Int], _ loops: Int, _ rate: String) throws {
+        var opaque = GIFBuilder(width: 32, height: 32)
+        for (index, delay) in delays.enumerated() { opaque.add(color: UInt8(1 + index), delay: delay) }
+        for gif in [opaque.finish(), Self.sprite(delays)] {
+            let webm = try Converted(gif, as: .webm) { $0.time.loops = loops }
+            #expect(try webm.stream()["avg_frame_rate"] == rate)
         }
     }
 

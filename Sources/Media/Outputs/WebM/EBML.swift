@@ -29,6 +29,7 @@ enum EBMLElement: UInt32 {
     case trackUID = 0x73c5
     case trackType = 0x83
     case flagLacing = 0x9c
+    case defaultDuration = 0x23e383
     case maxBlockAdditionID = 0x55ee
     case language = 0x22b59c
     case codecID = 0x86

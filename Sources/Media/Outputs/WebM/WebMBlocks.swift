@@ -4,9 +4,11 @@ struct WebMBlocks {
     let claim: OutputClaim
     let hasAlpha: Bool
     let chroma: ChromaFormat
+    /// The duration of every block, in ticks; nil if the track states none.
+    let durationOfEach: Int?
 
     private var samples = 0
-    /// The time of the last block, and its duration if stated.
+    /// The time of the last block, and its duration if stated by it or the track.
     private var time = -1
     private var duration: Int?
     /// The shortest time between two pictures, or from the last one to the end, in ticks.
@@ -16,11 +18,12 @@ struct WebMBlocks {
     /// The positions and times of the clusters that begin with a keyframe.
     private var keys: [(position: Int, time: Int)] = []
 
-    init(clock: WebMClock, claim: OutputClaim, hasAlpha: Bool, _ chroma: ChromaFormat) {
+    init(clock: WebMClock, claim: OutputClaim, hasAlpha: Bool, _ chroma: ChromaFormat, durationOfEach: Int?) {
         self.clock = clock
         self.claim = claim
         self.hasAlpha = hasAlpha
         self.chroma = chroma
+        self.durationOfEach = durationOfEach
     }
 
     mutating func inspect(_ cluster: EBMLSpan, of bytes: OutputWindow, segment: Range<Int>) throws(OutputFlaw) {
@@ -43,7 +46,8 @@ struct WebMBlocks {
             recentBytes = recentBytes.suffix(VP9Load.window - 1) + [block.bytes]
             mostBytes = max(mostBytes, recentBytes.reduce(0, +))
             time = next
-            duration = block.duration
+            duration = block.duration ?? durationOfEach
+            guard durationOfEach == nil || duration == durationOfEach else { throw .wrongDuration }
         }
         guard !isFirst else { throw .malformed }
     }

@@ -36,8 +36,10 @@ enum WebMInspection {
         }
         try inspectSeekHead(try heads[0].contents(of: bytes), heads, segment: range)
         let clock = try inspectInformation(try heads[1].contents(of: bytes), claim)
-        let (hasAlpha, chroma) = try inspectTracks(try heads[2].contents(of: bytes), claim)
-        var blocks = WebMBlocks(clock: clock, claim: claim, hasAlpha: hasAlpha, chroma)
+        let (hasAlpha, chroma, durationOfEach) = try inspectTracks(try heads[2].contents(of: bytes), claim)
+        guard (durationOfEach ?? 0) % clock.scale == 0 else { throw .wrongDuration }
+        var blocks = WebMBlocks(
+            clock: clock, claim: claim, hasAlpha: hasAlpha, chroma, durationOfEach: durationOfEach.map { $0 / clock.scale })
         while let cluster = try walk.next() {
             guard cluster.element == .cluster else { throw .malformed }
             try blocks.inspect(cluster, of: bytes, segment: range)
@@ -79,10 +81,10 @@ enum WebMInspection {
     }
 
     /// Inspects the only track: VP9 of the claimed size, without anything that a player must fetch or decrypt. Returns whether
-    /// it has alpha, and its chroma.
+    /// it has alpha, its chroma, and the duration of every picture in nanoseconds, if stated.
     private static func inspectTracks(
         _ contents: EBMLContents, _ claim: OutputClaim
-    ) throws(OutputFlaw) -> (hasAlpha: Bool, chroma: ChromaFormat) {
+    ) throws(OutputFlaw) -> (hasAlpha: Bool, chroma: ChromaFormat, durationOfEach: Int?) {
         let entry = try contents.children(.trackEntry, at: 0)
         guard contents.count == 1 else { throw .malformed }
         guard try entry.number(.trackNumber) == 1, try entry.number(.trackType) == 1, try entry.number(.flagLacing) == 0
@@ -112,8 +114,10 @@ enum WebMInspection {
             guard try colour.number(.chromaSitingVertical) == 2, (1...2).contains(try colour.number(.chromaSitingHorizontal))
             else { throw .wrongCodec }
         }
-        guard entry.count == (hasAlpha ? 8 : 7), video.count == (hasAlpha ? 4 : 3), colour.count == (chroma == .half ? 9 : 7)
+        let durationOfEach: Int? = try entry.has(.defaultDuration) ? entry.number(.defaultDuration) : nil
+        guard entry.count == (hasAlpha ? 8 : 7) + (durationOfEach == nil ? 0 : 1), video.count == (hasAlpha ? 4 : 3),
+            colour.count == (chroma == .half ? 9 : 7)
         else { throw .malformed }
-        return (hasAlpha, chroma)
+        return (hasAlpha, chroma, durationOfEach)
     }
 }

@@ -42,7 +42,8 @@ struct WebMWriter {
                     picture, offset: start - clusters[clusters.count - 1].time, duration: duration,
                     distance: previous - start, namesDuration: index == durations.count - 1 || !isEven))
         }
-        return file(clusters, clock, duration: clock.ticks(rounds * end))
+        return file(
+            clusters, clock, duration: clock.ticks(rounds * end), durationOfEach: isEven ? durations[0] * clock.scale : nil)
     }
 
     /// A group of blocks whose times are relative to the group's time.
@@ -94,10 +95,13 @@ struct WebMWriter {
         return group
     }
 
-    private func file(_ clusters: [Cluster], _ clock: WebMClock, duration: Int) -> FileLayout {
+    /// - Parameters:
+    ///   - duration: Of the file, in ticks.
+    ///   - durationOfEach: The duration of every picture in nanoseconds; nil if they differ.
+    private func file(_ clusters: [Cluster], _ clock: WebMClock, duration: Int, durationOfEach: Int?) -> FileLayout {
         let body = clusters.reduce(0) { $0 + $1.length }
         let information = info(clock, duration: duration)
-        let tracks = tracks
+        let tracks = tracks(durationOfEach: durationOfEach)
         let seekHead = seekHead(information.count, tracks.count)
         // Positions are relative to the contents of the segment (§16). Positions in the index depend on its own length, which
         // may grow with them.
@@ -148,7 +152,7 @@ struct WebMWriter {
                 + EBML.text(.muxingApp, Self.application) + EBML.text(.writingApp, Self.application))
     }
 
-    private var tracks: [UInt8] {
+    private func tracks(durationOfEach: Int?) -> [UInt8] {
         // BT.709, sRGB transfer, limited range (ITU-T H.273). In 4:2:0, chroma is between rows, and at the left or between
         // columns.
         let place = EBML.number(.chromaSitingHorizontal, siting == .left ? 1 : 2) + EBML.number(.chromaSitingVertical, 2)
@@ -162,9 +166,12 @@ struct WebMWriter {
             .video,
             EBML.number(.pixelWidth, width) + EBML.number(.pixelHeight, height)
                 + (hasAlpha ? EBML.number(.alphaMode, 1) : []) + colour)
+        // Without it, FFmpeg takes a file of one or two pictures for one of a thousand per second.
+        let usualDuration = durationOfEach.map { EBML.number(.defaultDuration, $0) } ?? []
         let entry =
             EBML.number(.trackNumber, 1) + EBML.number(.trackUID, 1) + EBML.number(.trackType, 1)
-            + EBML.number(.flagLacing, 0) + (hasAlpha ? EBML.number(.maxBlockAdditionID, Self.alphaAddition) : [])
+            + EBML.number(.flagLacing, 0) + usualDuration
+            + (hasAlpha ? EBML.number(.maxBlockAdditionID, Self.alphaAddition) : [])
             + EBML.text(.language, "und") + EBML.text(.codecID, "V_VP9") + video
         return EBML.element(.tracks, EBML.element(.trackEntry, entry))
     }
