@@ -414,7 +414,12 @@ import Testing
         }
         #expect(throws: TranscodeError.corrupt(.apng, .unreadableFrame)) { try frames { $0.chunks[3].data[0] ^= 0xff } }
         #expect(throws: TranscodeError.corrupt(.apng, .header)) { try frames { $0.chunks[0].isSound = false } }
-        #expect(throws: TranscodeError.corrupt(.apng, .header)) { try frames { $0.chunks[0].data[3] = 0 } }
+        // Neither side may be 0 or have 32 bits.
+        for (place, byte) in [(3, 0), (7, 0), (0, 0x80), (4, 0x80)] as [(Int, UInt8)] {
+            #expect(throws: TranscodeError.corrupt(.apng, .header), "\(place)") {
+                try frames { $0.chunks[0].data[place] = byte }
+            }
+        }
         // No such bit depth.
         #expect(throws: TranscodeError.corrupt(.apng, .unreadableFrame)) { try frames { $0.chunks[0].data[8] = 3 } }
         #expect(throws: TranscodeError.corrupt(.apng, .noFrames)) { try frames { $0.chunks.removeLast(6) } }
@@ -425,6 +430,17 @@ import Testing
         for color in [Word.red, Word.green, Word.blue] { png.add(full(color)) }
         #expect(try Animation.compose(png.finish(frames: 2)).canvases.count == 2)
         #expect(try Animation.compose(png.finish(frames: 9)).canvases.count == 3)
+    }
+
+    @Test func theFirstSoundAnimationControlCounts() throws {
+        var png = builder(plays: 3)
+        for color in [Word.red, Word.green] { png.add(full(color)) }
+        png.chunks.insert(.init("acTL", APNGBuilder.number(1) + APNGBuilder.number(7)), at: 2)
+        let first = try Animation.compose(png.finish())
+        #expect(first.summary.loopCount == 2 && first.canvases.count == 2)
+        png.chunks[1].isSound = false
+        let second = try Animation.compose(png.finish())
+        #expect(second.summary.loopCount == 6 && second.canvases.count == 1)
     }
 
     @Test func aPNGWithoutAnimationIsRefused() throws {

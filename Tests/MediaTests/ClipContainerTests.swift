@@ -105,6 +105,22 @@ import Testing
         #expect(try Animation.compose(Array(clip.dropLast(1))).summary.ending == .brokenOff)
     }
 
+    /// The length of the last box may be 0: up to the end of the file. A length of 64 bits follows the type (ISO/IEC 14496-12
+    /// §4.2), for which FFmpeg leaves room.
+    @Test func everyFormOfALengthIsRead() throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -movflags faststart")
+        let (whole, patch) = (try Animation.compose(clip), BoxPatch(clip))
+        let start = try #require(patch.positions("mdat").first) - 4
+        try #require(patch.positions("free").last == start - 4)
+        let open = patch.writing([0, 0, 0, 0], at: -4, of: "mdat")
+        let long = Self.number(1) + Array("mdat".utf8) + Self.number(0) + Self.number(clip.count - start + 8)
+        for changed in [open, patch.writing(long, at: -12, of: "mdat")] {
+            let composed = try Animation.compose(changed.bytes)
+            let isSame = composed.canvases == whole.canvases
+            #expect(isSame && composed.summary == whole.summary && composed.summary.ending == .complete)
+        }
+    }
+
     // MARK: Tracks
 
     private static func color(_ bytes: [UInt8]) throws -> UInt32 {
@@ -356,6 +372,15 @@ import Testing
         let composed = try Animation.compose(BoxPatch(clip).writing([0, 0, 0, 0], at: 12, of: "elst").bytes)
         let isSame = composed.canvases == expected.canvases
         #expect(isSame && composed.summary == expected.summary && expected.canvases.count == 6)
+    }
+
+    /// As in players, which have nothing else to show.
+    @Test(arguments: ["-bf 0", "-bf 2"]) func anEmptyEditAtTheBeginningShowsTheFirstPicture(_ arguments: String) throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -use_editlist 1 -video_track_timescale 10000 " + arguments)
+        let start = arguments == "-bf 2" ? 2000 : 0
+        let edits = [0, 2, 500, -1, 0x1_0000, 600, start, 0x1_0000].flatMap(Self.number)
+        let patch = BoxPatch(clip).renaming("elst", "free").appending("elst", edits, in: ["moov", "trak", "edts"])
+        #expect(try Animation.compose(patch.bytes).summary.delays == [60, 10, 10, 10, 10, 10])
     }
 
     /// The headers state the duration of all pictures, of which two edits show a half.

@@ -102,7 +102,7 @@ import Testing
         for count in first..<whole.count {
             let composed = try Animation.compose(Array(whole.prefix(count)))
             #expect(composed.canvases == [spread(Word.red)], "\(count)")
-            #expect(composed.summary.ending == .brokenOff)
+            #expect(composed.summary.ending == .brokenOff && composed.summary.delays == [100])
         }
         for count in [12, 20, 31, 44, first - 5] {
             #expect(throws: TranscodeError.incomplete(.webp), "\(count)") { try Animation.compose(Array(whole.prefix(count))) }
