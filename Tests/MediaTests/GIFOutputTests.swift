@@ -137,6 +137,13 @@ import Testing
         #expect(gif.result.isTransparent == isTransparent)
     }
 
+    @Test(arguments: [(8, 8, false), (8, 5, true), (5, 8, true), (5, 5, true)])
+    func whatTheFirstFrameLeavesFreeIsTransparent(_ width: Int, _ height: Int, _ isTransparent: Bool) throws {
+        var builder = GIFBuilder(width: 8, height: 8)
+        for color: UInt8 in [1, 2] { builder.add(GIFBuilder.Frame(width: width, height: height, color: color)) }
+        #expect(try convert(builder.finish()).result.isTransparent == isTransparent)
+    }
+
     /// Every frame has 256 colours of its own, so that none is left for transparent pixels.
     @Test func framesOf256ColoursAreExact() throws {
         var builder = GIFBuilder(width: 32, height: 16, palette: nil)

@@ -56,4 +56,30 @@ import Testing
         #expect(try spool.assemble(layout) == contents.count)
         #expect(try DescriptorIO.read(1 << 20, from: file.number, at: 0) == contents)
     }
+
+    /// A reader that shows pictures as they arrive needs both planes of a picture together. In a small file, each plane is one
+    /// chunk, in each of the rounds.
+    @Test(arguments: [([3, 1], false), ([0, 3], true)])
+    func bothPlanesOfAPictureAreTogetherInALargeAVIF(_ colors: [Int], _ isLarge: Bool) throws {
+        let alphas = [1, 2]
+        var spool = PacketSpool(descriptor: file.number)
+        var pictures: [EncodedPicture] = []
+        for (color, alpha) in zip(colors, alphas) {
+            let places = (try append(color, to: &spool), try append(alpha, to: &spool))
+            pictures.append(
+                EncodedPicture(time: 10 * pictures.count, isKey: pictures.isEmpty, color: places.0, alpha: places.1))
+        }
+        #expect((spool.length > PacketSpool.mostInAnyOrder) == isLarge)
+        // The reduced sequence header of a still picture.
+        let stream = try #require(AV1Stream([0x0a, 2, 8, 0], isMonochrome: false))
+        let writer = AVIFWriter(width: 8, height: 8, timescale: 100, color: stream, alpha: stream, plays: nil)
+        let layout = writer.layout(pictures, end: 20, rounds: 2)
+        #expect(try spool.assemble(layout) == layout.length)
+        let boxes = try AVIFBoxes(try DescriptorIO.read(1 << 20, from: file.number, at: 0))
+        #expect(boxes.tracks.map(\.chunkCount) == (isLarge ? [4, 4] : [2, 2]))
+        let planes: [[[UInt8]]] = [colors, alphas].map { numbers in numbers.map(packet) }
+        let isSame = boxes.tracks.map(\.samples) == planes.map { $0 + $0 }
+        let hasItems = boxes.items == planes.map { $0[0] }
+        #expect(isSame && hasItems)
+    }
 }

@@ -167,4 +167,18 @@ struct PixelConverterTests {
         }
         #expect(target.written.outside == 0)
     }
+
+    @Test(arguments: 1...20) func aChangeOfChromaAloneIsSeenInEveryColumnOfEveryWidth(_ width: Int) throws {
+        let (blue, brown) = (RGB(red: 0, green: 0, blue: 255), RGB(red: 87, green: 0, blue: 0))
+        try #require(format.pack(blue) & 0xff == format.pack(brown) & 0xff)
+        let target = Target(width: width, height: 2)
+        for column in 0..<width * 2 {
+            var colors = Array(repeating: blue, count: width * 2)
+            let first = try canvas(width, 2, colors)
+            _ = try target.convert(first, whole(first))
+            colors[column] = brown
+            let second = try canvas(width, 2, colors)
+            #expect(try target.convert(second, whole(second)), "\(column)")
+        }
+    }
 }

@@ -152,6 +152,21 @@ struct TimelineTests {
         #expect(samples(of: 60, every: 33_333, Timeline(limit, source: 1_000_000)) == 59)
     }
 
+    /// Truncated times would let a video end up to a unit early.
+    @Test(arguments: [333, 667, 7001]) func roundedTimesAreTheNearest(_ speed: Int) throws {
+        var timeline = Timeline(TimeOptions(speed: speed), source: 1000, longestFrame: 1 << 24)
+        var time = 0
+        for delay in [100, 71, 230, 1999, 1 << 24, 47, 83] {
+            let advanced = timeline.advance(by: delay)
+            let span = try #require(advanced)
+            for (rounded, exact) in [(span.start, time), (span.end, time + delay)] {
+                #expect(abs(rounded * speed - exact * timeline.timescale) * 2 <= speed, "\(exact)")
+            }
+            time += delay
+        }
+        #expect(abs(timeline.length * speed - time * timeline.timescale) * 2 <= speed)
+    }
+
     @Test func framesThatRoundingGivesOneTimeAreOneSample() {
         let coarse = Timeline(TimeOptions(speed: 333, ceiling: 60_000), longestFrame: 1_000_000_000)
         #expect(coarse.timescale == 1 && samples(of: 10, every: 2, coarse) == 2)

@@ -114,6 +114,16 @@ struct WebMInspectionTests {
         }
     }
 
+    @Test func theLengthInTheHeadOfAWebPIsThatOfTheFile() throws {
+        for made in Self.made where made.format == .awebp {
+            for index in 4..<8 {
+                var bytes = made.bytes
+                bytes[index] ^= 1
+                #expect(try inspectionFlaw(bytes, made.claim) == .malformed, "\(made) \(index)")
+            }
+        }
+    }
+
     private func position(of bytes: [UInt8], in file: [UInt8]) throws -> Int {
         try #require(file.indices.first { file[$0...].starts(with: bytes) })
     }
@@ -133,9 +143,11 @@ struct WebMInspectionTests {
     @Test(
         "A changed part of a WebM is found",
         arguments: [
-            // The scale of times; the first block's time; the number of its addition; the mode of alpha.
+            // The scale of times; the first block's time; the number of its addition; the mode of alpha; the blocks' durations.
             ([0x2a, 0xd7, 0xb1, 0x83], 4, OutputFlaw.wrongDuration), ([0x81, 0x00, 0x00, 0x00], 2, .wrongDuration),
             ([0xee, 0x81, 0x01], 2, .malformed), ([0x53, 0xc0, 0x81], 3, .malformed),
+            ([0x9b, 0x81, 100], 2, .wrongDuration), ([0x9b, 0x81, 70], 2, .wrongDuration),
+            ([0x9b, 0x82, 1, 0x90], 3, .wrongDuration),
         ] as [([UInt8], Int, OutputFlaw)])
     func changedNumbersAreFound(_ pattern: [UInt8], _ offset: Int, _ expected: OutputFlaw) throws {
         let made = try #require(Self.made.first { $0.description == "transparent webm" })
