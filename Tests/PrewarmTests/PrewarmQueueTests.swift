@@ -1,4 +1,3 @@
-import Fleet
 import Logging
 import Store
 import Synchronization
@@ -7,6 +6,7 @@ import Telemetry
 import TestSupport
 import Testing
 
+@testable import Fleet
 @testable import Prewarm
 
 @Suite("The prewarm queue is bounded") struct PrewarmQueueTests {
@@ -17,12 +17,12 @@ import Testing
     }
 
     /// A queue that is not started.
-    private func queue(urls: Int = 10, jobs: Int = 200) throws -> PrewarmQueue {
+    private func queue(urls: Int = 10, jobs: Int = 200, cluster: SharedPrewarm? = nil) throws -> PrewarmQueue {
         var limits = PrewarmQueue.Limits(concurrency: 2, urls: urls)
         limits.jobs = jobs
         return PrewarmQueue(
             limits: limits, ledger: try Ledger(directory: directory.path, owners: [PrewarmQueue.owned]),
-            threads: WorkThreads(count: 1, limit: 64, name: "prewarm"),
+            threads: WorkThreads(count: 1, limit: 64, name: "prewarm"), cluster: cluster,
             meter: LabelledCounter(MetricFamily.prewarmed, label: "result", factory: PrometheusRegistry([])),
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }))
     }
@@ -58,6 +58,31 @@ import Testing
         #expect(try await queue.add(order(2, 1, request: request("c"))) == id(1))
         await #expect(throws: PrewarmRefusal.conflict) { try await queue.add(order(3, 1, request: request("d"))) }
         #expect(queue.waiting == 1)
+    }
+
+    /// The first request came while the server of the cluster was away.
+    @Test(.enabled(if: RedisServer.isAvailable)) func aRepeatedRequestAddsNoListToTheCluster() async throws {
+        func request(_ content: String) -> PrewarmRequest { PrewarmRequest(key: "k", content: content) }
+        _ = try await queue().add(order(1, 1, request: request("c")))
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = RedisLink(try RedisAddress(server.unixAddress), name: "test", onEvent: { _ in })
+        link.start()
+        defer { link.close() }
+        try await waitUntil("the connection") { link.isConnected }
+        var timings = ClusterTimings()
+        timings.commandLimit = .seconds(20)
+        let queue = try queue(
+            cluster: SharedPrewarm(
+                ClusterContext(
+                    commands: link, keys: ClusterKeys(name: "test"), nodeName: "one", timings: timings, time: .system,
+                    meter: ClusterMeter())))
+        #expect(try await queue.add(order(2, 1, request: request("c"))) == id(1))
+        await #expect(throws: PrewarmRefusal.conflict) { try await queue.add(order(3, 1, request: request("d"))) }
+        #expect(try server.run("DBSIZE") == ":0\r\n")
+        // Others are added to the cluster.
+        #expect(try await queue.add(order(4, 1, request: PrewarmRequest(key: "l", content: "c"))) == id(4))
+        #expect(try server.run("XLEN", "{test}:v1:prewarm") == ":1\r\n" && queue.waiting == 1)
     }
 
     @Test func anEntryThatMayNeverStartIsOneThatCannotBeRead() async throws {
