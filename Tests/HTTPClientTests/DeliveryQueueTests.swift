@@ -93,6 +93,16 @@ struct DeliveryQueueTests {
         #expect(queue.add("slow", to: "slow"))
     }
 
+    @Test func aReceiverThatWasIdleIsSentToAgain() async throws {
+        let log = Log()
+        let queue = queue(limits(), log) { _ in .delivered }
+        for number in 1...20 {
+            #expect(queue.add("\(number)", to: "x"))
+            try await waitUntil("the delivery") { queue.count == 0 }
+        }
+        #expect(log.all == (1...20).map { "\($0): delivered" })
+    }
+
     @Test func aStopGivesUpWhatIsLeft() async throws {
         let (log, sent) = (Log(), Log())
         let queue = queue(limits(attempts: 1_000_000), log) { items in
