@@ -308,6 +308,20 @@ extension ArrivingSource {
         withExtendedLifetime(slow) {}
     }
 
+    @Test func aJobWhoseSourceHasArrivedLeavesItsOriginOnce() throws {
+        let admission = Admission(jobs: 80, bytes: 1000)
+        let slow = fill(admission, try origin(), client: try client(1), count: 30)
+        do {
+            let others = fill(admission, try origin(), client: try client(1), count: 10)
+            #expect(slow.count == 30 && others.count == 10)
+            others.forEach { $0.sourceArrived(bytes: 1) }
+        }
+        // Of the host's slots, 15 are left to the client, and as many more to others.
+        let clients = try [1, 2].map { fill(admission, try origin(), client: try client($0), count: 80).count }
+        #expect(clients == [15, 30])
+        withExtendedLifetime(slow) {}
+    }
+
     @Test func aFileSystemThatDoesNotAnswerLeavesSlotsToOtherDirectories() async throws {
         let gate = AsyncGate()
         try await PipelineFixture.run(jobs: 16, gates: .init(fetch: gate)) { world async throws in

@@ -141,6 +141,19 @@ import Testing
         #expect(asked.withLock { $0 } == [true, false, true])
     }
 
+    @Test func theMissesOfOneRequestAreGivenBackOnceAndOnlyIfTheyWereCounted() throws {
+        let misses = Misses(limit: 9)
+        let allowance = misses.allowance.countedOnce
+        allowance.giveBack()
+        #expect(misses.count == 0)
+        for _ in 0..<2 {
+            for _ in 0..<2 { try allowance.use() }
+            #expect(misses.count == 1)
+            for _ in 0..<2 { allowance.giveBack() }
+            #expect(misses.count == 0)
+        }
+    }
+
     @Test func withoutAnAllowanceAStaleRenditionIsSentAndNotRenewed() async throws {
         try await PipelineFixture.run { world async throws in
             world.answer("/a.gif", .content(gif))
