@@ -574,6 +574,18 @@ import Testing
         try await fixture.waitForEntries(0)
     }
 
+    @Test func aSenderThatHasNothingElseToSendWaitsForThePauseOfTheEntry() async throws {
+        // That of the sender is shorter.
+        let fixture = try OutboxFixture(backoff: Backoff(first: .milliseconds(100), longest: .milliseconds(10)))
+        defer { fixture.stop() }
+        let start = ContinuousClock.now
+        fixture.start(concurrency: 1) { _, number in number == 0 ? .unreachable(cause: "a test") : nil }
+        try await fixture.put(TestRendition(1))
+        try await waitUntil("the entry to be sent") { fixture.sent.values.count == 1 }
+        let time = ContinuousClock.now - start
+        #expect(time >= .milliseconds(50) && time < .seconds(20))
+    }
+
     @Test func aDrainOutlastsAnOutage() async throws {
         let fixture = try OutboxFixture()
         defer { fixture.stop() }

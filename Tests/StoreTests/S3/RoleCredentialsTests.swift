@@ -237,6 +237,8 @@ import Testing
             aws_access_key_id=HALF
             [role]
             role_arn=x
+            [default]
+            region = eu-west-1
             """)
         defer { try? FileManager.default.removeItem(at: file) }
         func role(_ profile: String?) -> RoleCredentials {

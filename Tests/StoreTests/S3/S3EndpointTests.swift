@@ -16,7 +16,10 @@ import Testing
             try endpoint("https://s3.example.com/", pathStyle: false).url(bucket: "b", key: "p/k.mp4")
                 == "https://b.s3.example.com/p/k.mp4")
         #expect(try endpoint(nil, pathStyle: false).url(bucket: "b", key: "k") == "https://b.s3.eu-west-1.amazonaws.com/k")
-        #expect(try endpoint("http://[::1]:9000", pathStyle: true).url(bucket: "b", key: "k") == "http://[::1]:9000/b/k")
+        // Containers have such names.
+        for host in ["[::1]:9000", "my_minio_1:9000"] {
+            #expect(try endpoint("http://\(host)", pathStyle: true).url(bucket: "b", key: "k") == "http://\(host)/b/k")
+        }
     }
 
     @Test func theBucketItselfHasTheAddressOfItsRoot() throws {
