@@ -33,6 +33,15 @@ package struct SharingStatus: Sendable {
             /// The time between that purge and the latest one that any node has applied, in seconds; 0 if they are the same,
             /// and before the first purge of a cluster has reached the node.
             package let lag: Double
+
+            /// - Parameter latest: The latest purge that any node has applied.
+            init(_ live: LiveNode, latest: StreamID) {
+                node = live.name
+                position = live.position.description
+                let milliseconds = Int64(clamping: latest.milliseconds) - Int64(clamping: live.position.milliseconds)
+                // The first entry of a stream has no time.
+                lag = live.position.milliseconds > 0 ? Double(max(0, milliseconds)) / 1000 : 0
+            }
         }
     }
 
@@ -42,14 +51,7 @@ package struct SharingStatus: Sendable {
     package init(store: SharedStore?, cluster: Fleet.Cluster?) async {
         let statistics = store?.statistics
         let look = await cluster?.liveNodes()
-        let members = look?.nodes.map { node in
-            // The first entry of a stream has no time.
-            let hasTime = node.position.milliseconds > 0
-            let latest = hasTime ? look?.latest : nil
-            let lag = latest.map { Int64(clamping: $0.milliseconds) - Int64(clamping: node.position.milliseconds) } ?? 0
-            return Cluster.Member(
-                node: node.name, position: node.position.description, lag: Double(max(0, lag)) / 1000)
-        }
+        let members = look.map { look in look.nodes.map { Cluster.Member($0, latest: look.latest) } }
         self.store = statistics.map {
             Store(available: $0.breaker == .closed, queued: $0.queuedWrites, queuedBytes: $0.queuedBytes)
         }
