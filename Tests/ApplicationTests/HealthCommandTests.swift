@@ -63,6 +63,17 @@ import Testing
         server.kill()
     }
 
+    /// Another server may listen at the address, or a proxy.
+    @Test(arguments: [204, 302, 401, 404, 500]) func anyOtherStatusIsNoHealth(_ status: Int) throws {
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        for (flags, path) in [([], "/readyz"), (["--live"], "/healthz")] as [([String], String)] {
+            origin.on(path, .response("\(status) Status", ["Location: /"]))
+            let outcome = try health(["--server", origin.url("")] + flags)
+            #expect(outcome.code == 1 && outcome.log.contains("\(path) answers \(status)."), "\(outcome)")
+        }
+    }
+
     @Test(arguments: [
         (["--set", "server.port=9"], Int32(1), "127.0.0.1"),
         (["--set", "server.port=0"], 1, "set server.port_file"),

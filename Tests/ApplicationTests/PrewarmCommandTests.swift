@@ -96,6 +96,21 @@ extension OperationsTests {
             #expect(!FileManager.default.fileExists(atPath: journal))
         }
 
+        /// The XDG Base Directory Specification has relative paths ignored.
+        @Test func theJournalIsInTheStateDirectoryOfTheUser() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let origin = try LoopbackOrigin(["/prewarm": { _ in .status(401) }])
+            defer { origin.stop() }
+            let arguments = [try list(["https://a.test/1.gif"]), "--server", origin.url(""), "--token", "wrong"]
+            let (home, own) = (directory.path + "/home", directory.path + "/state")
+            for (variable, folder) in [("state", home + "/.local/state"), ("", home + "/.local/state"), (own, own)] {
+                let outcome = try start(arguments, environment: ["XDG_STATE_HOME": variable, "HOME": home]).finish()
+                let journals = try FileManager.default.contentsOfDirectory(atPath: folder + "/gifreel")
+                #expect(outcome.code == 1 && journals.count == 1, "\(variable) \(outcome)")
+                try FileManager.default.removeItem(atPath: folder)
+            }
+        }
+
         @Test func aSignalEndsTheConversionInProgress() throws {
             defer { try? FileManager.default.removeItem(at: directory) }
             var builder = GIFBuilder(width: 2000, height: 2000)
