@@ -223,7 +223,7 @@
       // The server may accept a source only by its path below a mount.
       const query = part.map(({ link }) => "&url=" + encodeURIComponent(convertLink(link, "auto").replace(root, "/").split("#")[0])).join("");
       // A module, because each policy that allows this script allows it.
-      const answers = "signed" in settings ? "" : (await import(`${root}facts.js?try=${tries}${query}`)).default;
+      const answers = "signed" in settings ? "" : (await import(root + "facts.js?try=" + tries + query)).default;
       const unknown = part.filter((state, index) => decide(state, answers[index]) && shown.has(state));
       if (unknown[0] && tries < 6) setTimeout(receive, 1000 << tries, unknown, tries + 1);
     } catch {
@@ -274,8 +274,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     next.before(button);
   }
   function removeButton(state) {
-    state.button?.remove();
-    state.button = null;
+    state.button = state.button?.remove();
   }
 
   // The page does not know the buttons: it would treat a click as one outside of its dialog, and a key as its own shortcut.
@@ -377,5 +376,5 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   addEventListener("scroll", () => place(), true);
   // Other movements of an image fire no event.
   setInterval(place, 200);
-  addEventListener("keydown", ({ key, defaultPrevented }) => key === (settings.key ?? "Escape") && !defaultPrevented && shown.size && toggleAll(true));
+  addEventListener("keydown", (event) => event.key === (settings.key ?? "Escape") && !event.defaultPrevented && shown.size && toggleAll(true));
 })();
