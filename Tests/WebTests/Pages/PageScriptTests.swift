@@ -164,6 +164,13 @@ import Testing
         #expect(try ScriptHost.visits(pages).map { $0.map(\.cover) } == [[nil, still], [nil, nil]])
     }
 
+    /// Frameworks that compare a page with its HTML remove styles that the HTML does not have.
+    @Test func anImageWhoseStyleAScriptReplacesStaysPaused() throws {
+        let still = "https://gifs.test/webp/https://site.test/a.gif"
+        let page = ScriptHost.Page(settings: ["signed": ""], arriving: "https://site.test/a.gif", losesStyle: true)
+        #expect(try ScriptHost.visits([page])[0].map(\.cover) == [nil, still])
+    }
+
     @Test func thePageDoesNotReceiveWhatAButtonReceives() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:])])
         #expect(visits[0][0].kept == ["click", "mousedown", "mouseup", "pointerdown", " ", "Enter"])
@@ -292,6 +299,8 @@ enum ScriptHost {
         var isEditable = false
         /// The address of the picture that arrives, of a `<source>` that the script does not change; nil if none arrives.
         var arriving: String?
+        /// Whether a script of the page replaces the style of the image, after which only a new still picture counts as its cover.
+        var losesStyle = false
         /// The element at the place of the button: the image, its card, a caption in the card, or a header.
         var over = "image"
         /// Whether the card has a position, so that it is the image's `offsetParent`.
@@ -351,7 +360,12 @@ enum ScriptHost {
         const ignore = () => {};
         let views, noticed, cover, place, change;
         class Image {
-          set src(link) { cover = link; }
+          get src() { return this.link; }
+          set src(link) {
+            cover = this.link = link;
+            this.complete = true;
+            this.onload?.();
+          }
         }
         Object.assign(globalThis, { innerHeight: 800, innerWidth: 1280, Image });
         class IntersectionObserver {
@@ -367,7 +381,7 @@ enum ScriptHost {
           attributes = [];
           dataset = {};
           handlers = {};
-          style = {};
+          style = { content: "" };
           classes = new Set();
           classList = { toggle: (name, isOn) => (isOn ? this.classes.add(name) : this.classes.delete(name), isOn) };
           getAttribute(name) { return this.attributes.find((attribute) => attribute.name === name)?.value ?? null; }
@@ -481,6 +495,11 @@ enum ScriptHost {
           img.top = 100;
           place?.();
           const follows = made.button.style.translate !== translate;
+          if (page.losesStyle) {
+            cover = undefined;
+            img.style = { content: "" };
+            place?.();
+          }
           const value = img.getAttribute(name);
           return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, isButtonVisible, follows };
         }

@@ -78,7 +78,7 @@
     const { img } = state;
     // A <source> of another format may be shown.
     if (kind === "webp" && loaded(img) && !(state.kind === kind && img.currentSrc.startsWith(root))) {
-      if (state.cover) return;
+      if (state.cover && img.style.content) return;
       // The image keeps its address, so that the animation goes on where it was. Chromium before 113 needs the prefix.
       const cover = (state.cover = new Image());
       cover.onload = () => {
@@ -312,8 +312,11 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   /** Lays each button on the lower left corner of its image, or beside a small one. Shows those near the pointer, which `event` moves. */
   function place(event = pointer) {
     const { x, y } = (pointer = event);
-    for (const { img, button, inView, paused } of shown) {
+    for (const state of shown) {
+      const { img, button, inView, paused } = state;
       if (!button || !inView) continue;
+      // A script of the page may have replaced the style of the image.
+      if (state.cover?.complete) update(state);
       const { width, height, top, bottom, left, right } = img.getBoundingClientRect();
       const beside = width < 64 || height < 64 ? right - 2 : left + 8;
       const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
