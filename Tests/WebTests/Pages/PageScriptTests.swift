@@ -171,6 +171,13 @@ import Testing
         #expect(try ScriptHost.visits([page])[0].map(\.cover) == [nil, still])
     }
 
+    /// Carousels copy their slides, and htmx restores a page from its HTML: the style of a paused image is part of them.
+    @Test(arguments: [("", false), ("image-set(url(\"https://gifs.test/webp/https://site.test/a.gif\") 1x)", true)])
+    func aCopyOfAPausedImageIsPaused(_ content: String, _ isPaused: Bool) throws {
+        let page = ScriptHost.Page(settings: ["signed": ""], content: content)
+        #expect(try ScriptHost.visits([page])[0].map(\.isPaused) == [isPaused, true])
+    }
+
     @Test func thePageDoesNotReceiveWhatAButtonReceives() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: [:])])
         #expect(visits[0][0].kept == ["click", "mousedown", "mouseup", "pointerdown", " ", "Enter"])
@@ -299,6 +306,8 @@ enum ScriptHost {
         var isEditable = false
         /// The address of the picture that arrives, of a `<source>` that the script does not change; nil if none arrives.
         var arriving: String?
+        /// The picture of the image's style.
+        var content = ""
         /// Whether a script of the page replaces the style of the image, after which only a new still picture counts as its cover.
         var losesStyle = false
         /// The element at the place of the button: the image, its card, a caption in the card, or a header.
@@ -328,6 +337,8 @@ enum ScriptHost {
         /// Whether the button is visible in view, and whether it moves with its image.
         let isButtonVisible: Bool
         let follows: Bool
+        /// Whether the button plays the animation.
+        let isPaused: Bool
     }
 
     /// The address of the server of the script.
@@ -422,6 +433,7 @@ enum ScriptHost {
           const img = new Element();
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
           img.isContentEditable = page.isEditable;
+          img.style.content = page.content;
           const [card, caption, header] = [new Element(), new Element(), new Element()];
           card.contains = (other) => [card, caption, img].includes(other);
           img.parentNode = card;
@@ -490,6 +502,7 @@ enum ScriptHost {
           views([{ target: img, isIntersecting: true, boundingClientRect: img.getBoundingClientRect() }]);
           place?.();
           const isButtonVisible = made.button.classes.has("on");
+          const isPaused = made.button.classes.has("play");
           const { translate } = made.button.style;
           // Something above the image becomes smaller.
           img.top = 100;
@@ -501,7 +514,7 @@ enum ScriptHost {
             place?.();
           }
           const value = img.getAttribute(name);
-          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, isButtonVisible, follows };
+          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, isButtonVisible, follows, isPaused };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));
         console.log(JSON.stringify(pages.map((page) => [visit(page, false), visit(page, true)])));

@@ -158,6 +158,11 @@
     states.set(img, state);
     if (!state) return;
     state.paused = old?.paused;
+    // A script may insert a copy of a paused image.
+    if (img.style.content.includes(root)) {
+      state.cover = new Image();
+      state.paused = true;
+    }
     const isLazy = img.loading === "lazy";
     // Whether nothing of the file has been requested. Browsers load lazy images within 2500 pixels; Chromium regards others as complete.
     // Another script of the page may change each address back: the second time, the server is asked first.
