@@ -171,6 +171,15 @@ import Testing
         #expect(try ScriptHost.visits([page])[0].map(\.cover) == [nil, still])
     }
 
+    /// The page's own still picture stays, and no button promises to play it.
+    @Test(arguments: [("(prefers-reduced-motion: reduce)", false), ("(min-width: 600px)", true)])
+    func aPictureWithASourceForLessMotionStays(_ media: String, _ isPaused: Bool) throws {
+        let page = ScriptHost.Page(settings: ["signed": ""], loading: "eager", media: media)
+        let visits = try ScriptHost.visits([page])
+        #expect(visits[0].map(\.isButtonVisible) == [true, isPaused])
+        #expect(visits[0].map(\.value) == ["a.gif", isPaused ? "https://gifs.test/webp/https://site.test/a.gif" : "a.gif"])
+    }
+
     /// Carousels copy their slides, and htmx restores a page from its HTML: the style of a paused image is part of them.
     @Test(arguments: [("", false), ("image-set(url(\"https://gifs.test/webp/https://site.test/a.gif\") 1x)", true)])
     func aCopyOfAPausedImageIsPaused(_ content: String, _ isPaused: Bool) throws {
@@ -306,6 +315,8 @@ enum ScriptHost {
         var isEditable = false
         /// The address of the picture that arrives, of a `<source>` that the script does not change; nil if none arrives.
         var arriving: String?
+        /// The condition of a `<source>` beside the image; nil for an image outside of a `<picture>`.
+        var media: String?
         /// The picture of the image's style.
         var content = ""
         /// Whether a script of the page replaces the style of the image, after which only a new still picture counts as its cover.
@@ -434,6 +445,12 @@ enum ScriptHost {
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
           img.isContentEditable = page.isEditable;
           img.style.content = page.content;
+          if (page.media) {
+            const source = new Element();
+            source.setAttribute("media", page.media);
+            const querySelector = (selector) => (page.media.includes(/\\*=(.*)]/.exec(selector)[1]) ? source : null);
+            img.closest = () => ({ querySelectorAll: () => [source], querySelector });
+          }
           const [card, caption, header] = [new Element(), new Element(), new Element()];
           card.contains = (other) => [card, caption, img].includes(other);
           img.parentNode = card;

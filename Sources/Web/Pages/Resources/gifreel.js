@@ -106,12 +106,14 @@
   }
 
   function update(state) {
-    const { img, moves } = state;
+    const { img } = state;
+    // A picture with a <source> for less motion needs no other still.
+    const moves = !(reduced.matches && img.closest("picture")?.querySelector("[media*=motion]")) && state.moves;
     // The image has a newer state, or its own file is loading and the server has not answered yet.
     if (!shown.has(state) || (moves === undefined && state.plays === state.home && state.kind === state.home)) return;
     const paused = moves !== false && (state.paused ?? frozen);
     show(state, paused || (moves && state.film) ? "webp" : state.plays);
-    state.film?.(paused);
+    moves ? state.film?.(paused) : state.film?.();
     if (moves && !state.hidden) {
       if (!state.button) addButton(state);
       state.button.classList.toggle("play", paused);
@@ -126,7 +128,7 @@
     const places = [];
     const links = [];
     for (const node of [img, ...(img.closest("picture")?.querySelectorAll("source") || [])]) {
-      for (const { name, value } of [...node.attributes]) {
+      for (const { name, value } of node.attributes) {
         if (!names.test(name)) continue;
         const isLater = name[0] === "d";
         const changed = replaceLinks(name, value, (link) => {
@@ -134,8 +136,7 @@
           return convertLink(link, isLater ? "auto" : "webp");
         });
         if (changed === value) continue;
-        if (isLater) node.setAttribute(name, changed);
-        else places.push({ node, name, original: value, value });
+        isLater ? node.setAttribute(name, changed) : places.push({ node, name, original: value, value });
       }
     }
     // Images of one pixel count visits.
@@ -181,12 +182,10 @@
     const failed = event.type === "error";
     // The image may have got its size only now.
     state.hidden = !state.img.getBoundingClientRect().width;
-    if (failed ? state.kind !== state.home : state.quiet) {
-      event.stopImmediatePropagation();
-      if (failed) {
-        if (state.kind === "webp") state.moves = false;
-        state.plays = state.home;
-      }
+    if (failed ? state.kind !== state.home : state.quiet) event.stopImmediatePropagation();
+    if (failed) {
+      if (state.kind === "webp") state.moves = false;
+      state.plays = state.home;
     }
     update(state);
   }
@@ -229,8 +228,8 @@
       const query = part.map(({ link }) => "&url=" + encodeURIComponent(convertLink(link, "auto").replace(root, "/").split("#")[0])).join("");
       // A module, because each policy that allows this script allows it.
       const answers = "signed" in settings ? "" : (await import(root + "facts.js?try=" + tries + query)).default;
-      const unknown = part.filter((state, index) => decide(state, answers[index]) && shown.has(state));
-      if (unknown[0] && tries < 6) setTimeout(receive, 1000 << tries, unknown, tries + 1);
+      part = part.filter((state, index) => decide(state, answers[index]) && shown.has(state));
+      if (part[0] && tries < 6) setTimeout(receive, 1000 << tries, part, tries + 1);
     } catch {
       restore();
     }
@@ -262,7 +261,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
 .play::before{border-width:7px 0 7px 14px;border-color:#0000 #fff}
 .all{position:fixed;inset:auto auto 8px 8px;width:auto;height:auto;padding:8px;font:16px system-ui;color:#fff}
 .all::before{content:none}
-@media print{:host{display:none!important}}`);
+@media print{button{display:none}}`);
   buttons.adoptedStyleSheets = [sheet];
   buttons.append(all);
   all.className = "all";
@@ -270,7 +269,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   host.ariaLabel = title;
 
   function addButton(state) {
-    if (!host.isConnected) document.documentElement.append(host);
+    host.isConnected || document.documentElement.append(host);
     const button = (state.button = document.createElement("button"));
     button.state = state;
     // In the order of the images.
@@ -323,14 +322,15 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       // A script of the page may have replaced the style of the image.
       if (state.cover?.complete) update(state);
       const { width, height, top, bottom, left, right } = img.getBoundingClientRect();
-      const beside = width < 64 || height < 64 ? right - 2 : left + 8;
+      const beside = Math.min(width, height) < 64 ? right - 2 : left + 8;
       const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
       button.style.translate = Math.max(0, Math.min(beside, innerWidth - 40)) + "px " + down + "px";
       // A point left of the button: a header, a menu or another slide there covers the image, an element of the same card does not.
       const near = document.body === img.offsetParent ? img.parentNode : img.offsetParent;
       const over = document.elementFromPoint(left + 4, down);
-      const isCovered = over && !over.shadowRoot && !over.contains(img) && (document.body === near || !near?.contains(over));
-      button.classList.toggle("on", !isCovered && (matchMedia("(hover:none)").matches || (y > top && y < bottom && x > left && x < right + 30) || (paused ?? frozen)));
+      button.classList.toggle("on",
+        !(over && !over.shadowRoot && !over.contains(img) && (document.body === near || !near?.contains(over))) && (
+          matchMedia("(hover:none)").matches || (y > top && y < bottom && x > left && x < right + 30) || (paused ?? frozen)));
     }
   }
 
