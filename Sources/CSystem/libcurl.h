@@ -5,7 +5,6 @@
 // of argument.
 
 #include <curl/curl.h>
-#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <stdbool.h>
 
@@ -79,25 +78,22 @@ static inline CURLcode ccurl_permit_moving_writes(CURL *easy) {
     return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, ccurl_set_modes);
 }
 
-/// Whether a TLS connection with HTTP/1.1 has decrypted bytes that nobody has read, for the callback before a request. With
-/// HTTP/2, frames arrive between requests.
-static inline bool ccurl_has_unread_input(CURL *easy) {
+/// Whether bytes wait on a used TLS connection with HTTP/1.1, for the callback before a request. Tickets precede the first
+/// response, so these are rarely bytes of the protocol. With HTTP/2, frames arrive between requests.
+///
+/// OpenSSL must not read here: its reads pass through libcurl, which outside of its own calls crashes if the socket fails.
+static inline bool ccurl_has_unread_input(CURL *easy, bool socket_has_input) {
     struct curl_tlssessioninfo *session = NULL;
     if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL || session->internals == NULL
         || session->backend != CURLSSLBACKEND_OPENSSL) {
         return false;
     }
-    SSL *connection = (SSL *)session->internals;
+    const SSL *connection = (const SSL *)session->internals;
     const unsigned char *protocol = NULL;
     unsigned int length = 0;
     SSL_get0_alpn_selected(connection, &protocol, &length);
     // The name of HTTP/2 is "h2".
-    if (length == 2) return false;
-    char byte;
-    bool has_input = SSL_peek(connection, &byte, 1) > 0;
-    // libcurl would take an error in the queue for one of its own.
-    ERR_clear_error();
-    return has_input;
+    return length != 2 && (socket_has_input || SSL_has_pending(connection) == 1);
 }
 
 /// The socket of a handle that only connects.

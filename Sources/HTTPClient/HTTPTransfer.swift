@@ -132,9 +132,8 @@ final class HTTPTransfer {
         // Surplus bytes of an origin that sent more than it declared would be parsed as the response to this request. libcurl
         // before 8.0 does not check for them.
         if isOnUsedConnection {
-            // On the socket of a TLS connection, tickets and the like are unread too.
-            hasUnreadInput =
-                isEncrypted ? ccurl_has_unread_input(easy.raw) : reusedSocket.map(SocketTable.hasUnreadInput) ?? false
+            hasUnreadInput = reusedSocket.map(SocketTable.hasUnreadInput) ?? false
+            if isEncrypted { hasUnreadInput = ccurl_has_unread_input(easy.raw, hasUnreadInput) }
         }
         return !hasUnreadInput
     }

@@ -57,6 +57,26 @@ struct TLSReuseTests {
         #expect(fetcher.counters().connections == 2)
     }
 
+    /// OpenSSL reads through libcurl, which crashes if the connection is reset while it is not within a call of libcurl.
+    @Test func nothingIsReadFromAConnectionBeforeTheRequest() async throws {
+        let origin = try TLSOrigin(serving: nil)
+        defer { origin.stop() }
+        let fetcher = try Fetcher(trusting: origin.certificate)
+        defer { fetcher.shutdown() }
+        for path in ["/a.gif", "/b.gif"] {
+            async let source = fetcher.source("https://127.0.0.1:\(origin.port)\(path)")
+            try await waitUntil("the request") { origin.hasPrinted(path) }
+            try origin.send(TestGIF.dot)
+            let whole = try await source
+            #expect(whole.count == TestGIF.dot.count)
+            if path == "/a.gif" {
+                try origin.updateKey()
+                try await waitUntil("the new key") { origin.unreadBytes > 0 }
+            }
+        }
+        #expect(fetcher.counters().connections == 2)
+    }
+
     @Test func aConnectionWithoutSurplusIsReused() async throws {
         let origin = try TLSOrigin(serving: nil)
         defer { origin.stop() }
@@ -145,7 +165,15 @@ final class TLSOrigin: Sendable {
 
     /// Sends a response on the open connection.
     func send(_ body: [UInt8]) throws {
-        let bytes = Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body
+        try write(Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body)
+    }
+
+    /// Changes the key of TLS 1.3, by a command of the tool. The message is none that an application reads.
+    func updateKey() throws {
+        try write(Array("k\n".utf8))
+    }
+
+    private func write(_ bytes: [UInt8]) throws {
         guard Glibc.write(input, bytes, bytes.count) == bytes.count else { throw Failure(operation: "write", code: errno) }
     }
 
