@@ -52,6 +52,7 @@ import Testing
             LoopbackAnswer.response("\(status) Status", body: body),
             .response("\(status) Status", body: body, declaresLength: false),
             .raw("HTTP/1.1 \(status) Status\r\nTransfer-Encoding: chunked\r\n\r\n", chunk),
+            .raw("HTTP/1.1 \(status) Status\r\n\r\n", then: [.trickle(body, every: .milliseconds(1))]),
         ]
         let failure = FetchError.failed(.status(status, retryAfter: nil, code: code))
         let expected = code == "NoSuchKey" ? FetchError.notFound : failure

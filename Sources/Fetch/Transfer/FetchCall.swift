@@ -119,7 +119,11 @@ final class FetchCall: HTTPCall {
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bodyBytes += bytes.count
         guard bringsContent else {
-            if case .object = target { errorBody += bytes.prefix(Self.maxErrorBody - errorBody.count) }
+            if case .object = target {
+                errorBody += bytes.prefix(Self.maxErrorBody - errorBody.count)
+                // The declaration of XML may come alone.
+                if errorCode == nil, errorBody.count < Self.maxErrorBody { return true }
+            }
             // A short body is read and discarded so that the connection can be reused.
             return head?.contentLength != nil && bodyBytes <= HTTPHead.shortBody
         }
@@ -238,7 +242,8 @@ final class FetchCall: HTTPCall {
     private var errorCode: String? {
         guard let start = errorBody.firstRange(of: Array("<Code>".utf8)) else { return nil }
         let code = errorBody[start.upperBound...].prefix(while: \.isLetterOrDigit)
-        return code.isEmpty ? nil : String(decoding: code, as: UTF8.self)
+        guard !code.isEmpty, errorBody[code.endIndex...].first == UInt8(ascii: "<") else { return nil }
+        return String(decoding: code, as: UTF8.self)
     }
 
     private func redirect(to location: [UInt8], by head: ResponseHead) throws(FetchError) {
