@@ -1,7 +1,7 @@
 #ifndef GIFREEL_CSYSTEM_HIREDIS_H
 #define GIFREEL_CSYSTEM_HIREDIS_H
 
-// The parser and the formatter of hiredis, without its sockets: the caller owns the connection, because hiredis 0.14 of
+// The parser of hiredis, without its sockets: the caller owns the connection, because hiredis 0.14 of
 // Debian 12 has no TLS and cannot bound a pipeline by a deadline.
 
 #include <hiredis/hiredis.h>

@@ -96,6 +96,11 @@ import Testing
         #expect(hostile.description.utf8.count < 300 && !hostile.description.contains("\n"))
     }
 
+    @Test func aCommandIsAnArrayOfStringsOfAnyBytes() {
+        let command = RedisCommand(.status, ["SET", "ü", [0, 13, 10] as [UInt8], "", 12])
+        #expect(command.bytes == Array("*5\r\n$3\r\nSET\r\n$2\r\nü\r\n$3\r\n\0\r\n\r\n$0\r\n\r\n$2\r\n12\r\n".utf8))
+    }
+
     @Test func recordsSurviveTheirEncodingAndDamageIsFound() throws {
         var record = SharedRecord.test("abc123")
         record.began = 12

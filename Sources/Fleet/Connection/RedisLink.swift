@@ -128,11 +128,8 @@ final class RedisLink: Sendable {
 
     /// Sends a pipeline.
     private func submit(_ commands: [RedisCommand], _ request: PendingRequest) {
-        let bytes = commands.reduce(into: [UInt8]?([])) { bytes, command in
-            if let next = CommandFormat.bytes(command) { bytes?.append(contentsOf: next) } else { bytes = nil }
-        }
+        let bytes = commands.flatMap(\.bytes)
         let failure = state.withLock { state -> RedisError? in
-            guard let bytes else { return .unavailable("no memory is left for a command") }
             guard state.isConnected else { return .unavailable("no connection") }
             guard state.openCount < Self.maxRequests else { return .unavailable("too many commands wait for replies") }
             state.openCount += 1

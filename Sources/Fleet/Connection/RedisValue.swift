@@ -114,6 +114,15 @@ struct RedisCommand: Sendable, Equatable {
         guard let script else { return self }
         return RedisCommand(script, ["EVAL".argument, script.text.argument] + arguments.dropFirst(2))
     }
+
+    /// The bytes to send: an array of strings in the protocol of Redis.
+    var bytes: [UInt8] {
+        arguments.reduce(into: Array("*\(arguments.count)\r\n".utf8)) { bytes, argument in
+            bytes += "$\(argument.count)\r\n".utf8
+            bytes += argument
+            bytes += "\r\n".utf8
+        }
+    }
 }
 
 /// An argument of a command: text, a number, bytes, or a time in whole milliseconds, at least one.

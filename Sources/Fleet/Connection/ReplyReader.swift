@@ -68,27 +68,3 @@ final class ReplyReader {
         UnsafeRawBufferPointer(start: reply.str, count: Int(reply.len))
     }
 }
-
-/// The wire form of commands.
-enum CommandFormat {
-    /// Formats a command with hiredis; nil if memory runs out.
-    static func bytes(_ command: RedisCommand) -> [UInt8]? {
-        // All arguments share one block, because the formatter takes pointers.
-        var block: [CChar] = []
-        var offsets: [Int] = []
-        for argument in command.arguments {
-            offsets.append(block.count)
-            block.append(contentsOf: argument.lazy.map { CChar(bitPattern: $0) })
-        }
-        block.append(0)
-        let lengths = command.arguments.map(\.count)
-        var formatted: UnsafeMutablePointer<CChar>?
-        let count = block.withUnsafeBufferPointer { block in
-            var pointers = offsets.map { offset in block.baseAddress.map { $0 + offset } }
-            return redisFormatCommandArgv(&formatted, Int32(clamping: lengths.count), &pointers, lengths)
-        }
-        guard count > 0, let formatted else { return nil }
-        defer { redisFreeCommand(formatted) }
-        return Array(UnsafeRawBufferPointer(start: formatted, count: Int(count)))
-    }
-}

@@ -88,7 +88,7 @@ final class Session {
             guard now < lastInput + interval * 2 else { throw .timedOut }
         } else {
             hasPinged = true
-            output += CommandFormat.bytes(RedisCommand(.status, ["PING"])) ?? []
+            output += RedisCommand(.status, ["PING"]).bytes
         }
         return lastInput + interval * 2
     }
@@ -195,7 +195,7 @@ final class Session {
         _ commands: [RedisCommand], until end: Duration, _ time: TimeSource
     ) throws(RedisError) -> [RedisValue] {
         var values: [RedisValue] = []
-        output = commands.flatMap { CommandFormat.bytes($0) ?? [] }
+        output = commands.flatMap(\.bytes)
         while values.count < commands.count {
             var failure: RedisError?
             do throws(RedisError) {
