@@ -44,7 +44,7 @@ import Testing
                             [
                                 RedisCommand(.status, ["SET", "k\(number)", "v\(number)"]),
                                 RedisCommand(.bytesOrNone, ["GET", "k\(number)"]),
-                            ], within: .seconds(10), TimeSource.system)
+                            ], within: .seconds(10))
                         return replies == [.status("OK"), .bytes(Array("v\(number)".utf8))]
                     }
                 }
@@ -60,7 +60,7 @@ import Testing
             let value = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
             let replies = try await link.run(
                 [RedisCommand(.status, ["SET", "k", value]), RedisCommand(.bytesOrNone, ["GET", "k"])],
-                within: .seconds(20), time)
+                within: .seconds(20))
             #expect(replies[1] == .bytes(value))
         }
     }
@@ -78,7 +78,7 @@ import Testing
             // On a slow machine, the link may have given up the connection, and connects again.
             var reply: RedisValue?
             try await waitUntil("a reply") {
-                reply = try? await link.run(RedisCommand(.bytesOrNone, ["GET", "a"]), within: .seconds(5), TimeSource.system)
+                reply = try? await link.run(RedisCommand(.bytesOrNone, ["GET", "a"]), within: .seconds(5))
                 return reply != nil
             }
             #expect(reply == .bytes([49]))
@@ -91,7 +91,7 @@ import Testing
         try await withLink(server.unixAddress) { link in
             let blocking = Task {
                 try await link.run(
-                    RedisCommand(.arrayOrNone, ["BLPOP", "none", "30"]), within: .seconds(40), TimeSource.system)
+                    RedisCommand(.arrayOrNone, ["BLPOP", "none", "30"]), within: .seconds(40))
             }
             try await waitUntil("the command to block") { try server.run("INFO", "clients").contains("blocked_clients:1") }
             blocking.cancel()
@@ -105,8 +105,8 @@ import Testing
         ])
         defer { server.stop() }
         try await withLink("redis://me:p%40ss@127.0.0.1:\(server.port)/3") { link in
-            _ = try await link.run(RedisCommand(.status, ["SET", "a", "1"]), within: .seconds(5), time)
-            let reply = try await link.run(RedisCommand(.bytesOrNone, ["CLIENT", "INFO"]), within: .seconds(5), time)
+            _ = try await link.run(RedisCommand(.status, ["SET", "a", "1"]), within: .seconds(5))
+            let reply = try await link.run(RedisCommand(.bytesOrNone, ["CLIENT", "INFO"]), within: .seconds(5))
             let list = try reply.text()
             #expect(list.contains("db=3") && list.contains("user=me"))
         }
@@ -121,7 +121,7 @@ import Testing
             let value = [UInt8](repeating: 7, count: 300_000)
             let replies = try await link.run(
                 [RedisCommand(.status, ["SET", "k", value]), RedisCommand(.bytesOrNone, ["GET", "k"])],
-                within: .seconds(10), time)
+                within: .seconds(10))
             #expect(replies[1] == .bytes(value))
         }
         let unknown = try await failure("rediss://127.0.0.1:\(server.port)")

@@ -282,7 +282,7 @@ import Testing
         #expect(try new.run("XRANGE", "{test}:v1:purges", "-", "+").contains(url))
     }
 
-    @Test func scriptsThatTheServerHasForgottenAreSentAgain() async throws {
+    @Test func aServerNeedsToRememberNoScripts() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
         let node = try TestNode("one", server.unixAddress)

@@ -80,7 +80,7 @@ import Testing
 
     @Test(arguments: [
         ("OOM command not allowed", RedisRefusal.Kind.outOfMemory), ("READONLY You can't", .readOnly), ("LOADING x", .loading),
-        ("NOAUTH x", .authentication), ("WRONGPASS x", .authentication), ("MOVED 1 h:1", .moved), ("NOSCRIPT x", .noScript),
+        ("NOAUTH x", .authentication), ("WRONGPASS x", .authentication), ("MOVED 1 h:1", .moved),
         ("ERR x", .other), ("", .other), ("MISCONF x", .readOnly),
     ])
     func errorRepliesAreStates(_ text: String, _ kind: RedisRefusal.Kind) {

@@ -62,10 +62,10 @@ import Testing
     }
 
     @Test func aCommandThatTheServerLacksIsNamed() async throws {
-        let server = try await RedisServer(options: ["--rename-command", "XAUTOCLAIM", "", "--rename-command", "EVALSHA", ""])
+        let server = try await RedisServer(options: ["--rename-command", "XAUTOCLAIM", "", "--rename-command", "EVAL", ""])
         defer { server.stop() }
         let error = #expect(throws: RedisError.self) { try session(server.address) }
-        #expect(error?.description == "the user lacks rights in the server: +xautoclaim +evalsha")
+        #expect(error?.description == "the user lacks rights in the server: +xautoclaim +eval")
     }
 
     @Test func aNodeWithoutARightWorksAloneAndSaysWhy() async throws {

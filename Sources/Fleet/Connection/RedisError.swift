@@ -51,8 +51,6 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
         case authentication = "noauth"
         /// A node of a Redis cluster, which holds only a part of the keys.
         case moved
-        /// The server does not know the script, which must be sent.
-        case noScript = "noscript"
         /// The consumer group does not exist: it has to be created.
         case noGroup = "nogroup"
         case other
@@ -76,7 +74,6 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
             case "LOADING", "MASTERDOWN", "BUSY", "TRYAGAIN": .loading
             case "NOAUTH", "WRONGPASS", "NOPERM": .authentication
             case "MOVED", "ASK", "CLUSTERDOWN", "CROSSSLOT": .moved
-            case "NOSCRIPT": .noScript
             case "NOGROUP": .noGroup
             default: .other
             }
@@ -100,7 +97,7 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
         case .loading: "the server is not ready (\(words))"
         case .authentication: "the server refuses the user or the password, or a right is missing (\(words))"
         case .moved: "the server is one of several nodes of a Redis cluster, which is not supported (\(words))"
-        case .noScript, .noGroup, .other: "the server replies with an error (\(words))"
+        case .noGroup, .other: "the server replies with an error (\(words))"
         }
     }
 
@@ -108,7 +105,7 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
     var concernsServer: Bool {
         switch kind {
         case .outOfMemory, .readOnly, .loading, .authentication, .moved: true
-        case .noScript, .noGroup, .other: false
+        case .noGroup, .other: false
         }
     }
 
@@ -116,7 +113,7 @@ package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible
     var isWorthReconnecting: Bool {
         switch kind {
         case .readOnly, .authentication, .moved: true
-        case .outOfMemory, .loading, .noScript, .noGroup, .other: false
+        case .outOfMemory, .loading, .noGroup, .other: false
         }
     }
 }

@@ -84,35 +84,30 @@ enum ReplyShape: Sendable, Equatable {
     }
 }
 
+/// A Lua script, which the server runs atomically.
+struct RedisScript: Sendable, Equatable {
+    let shape: ReplyShape
+    let text: String
+
+    init(_ shape: ReplyShape, _ text: String) {
+        (self.shape, self.text) = (shape, text)
+    }
+}
+
 /// A command: its name, its arguments and the shape of its reply.
 struct RedisCommand: Sendable, Equatable {
     let arguments: [[UInt8]]
     let shape: ReplyShape
-    /// The script that an `EVALSHA` names, to be sent if the server does not know it.
-    let script: RedisScript?
 
     init(_ shape: ReplyShape, _ arguments: [any RedisArgument]) {
         self.arguments = arguments.map(\.argument)
         self.shape = shape
-        script = nil
     }
 
-    private init(_ script: RedisScript, _ arguments: [[UInt8]]) {
-        self.arguments = arguments
-        shape = script.shape
-        self.script = script
-    }
-
-    /// Creates a call of a script by its digest.
+    /// Creates a call of a script, with the script's text.
     static func script(_ script: RedisScript, keys: [String], _ arguments: [any RedisArgument]) -> RedisCommand {
-        let names: [any RedisArgument] = ["EVALSHA", script.digest, keys.count]
-        return RedisCommand(script, (names + keys + arguments).map(\.argument))
-    }
-
-    /// The same call with the script's text in place of its digest.
-    var withScriptText: RedisCommand {
-        guard let script else { return self }
-        return RedisCommand(script, ["EVAL".argument, script.text.argument] + arguments.dropFirst(2))
+        let names: [any RedisArgument] = ["EVAL", script.text, keys.count]
+        return RedisCommand(script.shape, names + keys + arguments)
     }
 
     /// The bytes to send: an array of strings in the protocol of Redis.

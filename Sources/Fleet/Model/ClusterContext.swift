@@ -12,7 +12,7 @@ struct ClusterContext: Sendable {
 
     /// Runs commands within a limit, ``ClusterTimings/commandLimit`` by default.
     func run(_ commands: [RedisCommand], within limit: Duration? = nil) async throws(RedisError) -> [RedisValue] {
-        try await self.commands.run(commands, within: limit ?? timings.commandLimit, time)
+        try await self.commands.run(commands, within: limit ?? timings.commandLimit)
     }
 
     /// Runs one command within a limit, ``ClusterTimings/commandLimit`` by default.

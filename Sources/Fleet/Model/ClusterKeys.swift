@@ -71,8 +71,6 @@ extension ClusterKeys {
             ("xautoclaim", ["XAUTOCLAIM", key, "1", "1", "1000", "0-0"]), ("xclaim", ["XCLAIM", key, "1", "1", "1000", "0-1"]),
             ("time", ["TIME"]),
             ("eval", ["EVAL", "return 0", "1", key]),
-            // A script that does not exist.
-            ("evalsha", ["EVALSHA", "0000000000000000000000000000000000000000", "1", key]),
             // No node waits for this entry.
             ("publish", ["PUBLISH", channel, ClusterMessage.acknowledged(.zero).bytes]),
         ]

@@ -91,7 +91,7 @@ final class NodeRegistry: Sendable {
         let start = time.now
         state.withLock { $0.joined = .zero }
         let message = RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.registered(name).bytes])
-        let replies = try await commands.run(beatCommands + [message], within: timings.commandLimit, time)
+        let replies = try await commands.run(beatCommands + [message], within: timings.commandLimit)
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
         // Looks up the other nodes, so that purges made without the server count them.
@@ -113,7 +113,7 @@ final class NodeRegistry: Sendable {
     func beat(_ commands: some RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
         let start = time.now
         state.withLock { $0.position = position }
-        let replies = try await commands.run(beatCommands, within: timings.commandLimit, time)
+        let replies = try await commands.run(beatCommands, within: timings.commandLimit)
         for reply in replies { try reply.succeeded() }
         guard replies[0] != .none, isLive else {
             state.withLock { $0.lastBeat = nil }
@@ -136,7 +136,7 @@ final class NodeRegistry: Sendable {
     /// Returns the names of the live nodes, and removes dead nodes from the list.
     func liveNodes(_ commands: some RedisCommands) async throws(RedisError) -> [String] {
         let limit = timings.commandLimit
-        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: limit, time)
+        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: limit)
         var names: [String] = []
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
         names.sort()
@@ -145,7 +145,7 @@ final class NodeRegistry: Sendable {
         let values =
             names.isEmpty
             ? []
-            : try await commands.run(RedisCommand(.array, ["MGET"] + names.map { keys.node($0) }), within: limit, time)
+            : try await commands.run(RedisCommand(.array, ["MGET"] + names.map { keys.node($0) }), within: limit)
                 .elements()
         guard values.count == names.count else { throw .nonsense("\(values.count) values for \(names.count) keys") }
         var nodes: [LiveNode] = []
@@ -163,7 +163,7 @@ final class NodeRegistry: Sendable {
         if !dead.isEmpty {
             // A node that comes back adds itself again.
             _ = try? await commands.run(
-                .script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead), within: limit, time)
+                .script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead), within: limit)
         }
         return live
     }
@@ -173,6 +173,6 @@ final class NodeRegistry: Sendable {
     func remove(_ name: String, _ commands: some RedisCommands) async {
         if name == self.name { state.withLock { $0.lastBeat = nil } }
         let removal = [RedisCommand(.integer, ["DEL", keys.node(name)]), RedisCommand(.integer, ["SREM", keys.nodes, name])]
-        _ = try? await commands.run(removal, within: timings.commandLimit, time)
+        _ = try? await commands.run(removal, within: timings.commandLimit)
     }
 }

@@ -202,3 +202,14 @@ final class SimulatedRedis {
         now + .milliseconds(Int64(String(decoding: milliseconds, as: UTF8.self)) ?? 0)
     }
 }
+
+extension RedisCommand {
+    private static let scripts = Dictionary(
+        uniqueKeysWithValues: [
+            FlightScripts.await, FlightScripts.replace, FlightScripts.renew, FlightScripts.complete, ClusterTime.script,
+            NodeRegistry.forget,
+        ].map { ($0.text.argument, $0) })
+
+    /// The script that the command runs; nil for another command.
+    var script: RedisScript? { arguments[0] == "EVAL".argument ? Self.scripts[arguments[1]] : nil }
+}
