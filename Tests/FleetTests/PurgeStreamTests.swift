@@ -211,12 +211,12 @@ import Testing
         let folder = two.folder.appendingPathComponent("one")
         do {
             let one = try TestNode("one", "redis://127.0.0.1:1", folder: folder)
-            #expect(await one.cluster.purger.broadcast(.object("o")).acknowledged == 0)
+            #expect(await one.cluster.purger.broadcast(.object(.test("o"))).acknowledged == 0)
             await one.cluster.leave()
         }
         let back = try TestNode("one", server.unixAddress, folder: folder)
         try await back.joined()
-        try await waitUntil("the other node applies it") { two.purges == [.object("o")] }
+        try await waitUntil("the other node applies it") { two.purges == [.object(.test("o"))] }
         #expect(await two.cluster.purger.broadcast(.url(url)).acknowledged == 2)
         #expect(back.purges == [.url(url)])
     }
@@ -229,15 +229,15 @@ import Testing
         try await two.joined()
         try server.kill()
         try await waitUntil("the loss is noticed") { !one.cluster.isSharing }
-        _ = await one.cluster.purger.broadcast(.object("o"))
+        _ = await one.cluster.purger.broadcast(.object(.test("o")))
         try await server.start()
-        try await waitUntil("the other node applies it") { two.purges == [.object("o")] }
+        try await waitUntil("the other node applies it") { two.purges == [.object(.test("o"))] }
         // It may apply it before it takes part again.
         try await waitUntil("both take part") { one.cluster.isSharing && two.cluster.isSharing }
         // What was missed with the former stream is unknown.
         #expect(two.gaps.last == .possible)
         #expect(await two.cluster.purger.broadcast(.url(url)).acknowledged == 2)
-        #expect(one.purges == [.object("o"), .url(url)])
+        #expect(one.purges == [.object(.test("o")), .url(url)])
     }
 
     @Test func aRecordFromBeforeAPurgeIsNotFoundAfterIt() async throws {
@@ -262,8 +262,8 @@ import Testing
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
         let lease = try #require(await node.cluster.flights.findOrLead("a1", sourceURL: url).lease)
-        let id = String(repeating: "0a", count: 32)
-        _ = await lease.complete(.test(id), lifetime: .seconds(60))
+        let id = ObjectID.test("o")
+        _ = await lease.complete(.test(id.description), lifetime: .seconds(60))
         #expect(await node.cluster.flights.findOrLead("a1", sourceURL: url).record != nil)
         _ = await node.cluster.purger.broadcast(.object(id))
         #expect(await node.cluster.flights.findOrLead("a1", sourceURL: url).lease != nil)
@@ -311,7 +311,7 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         let folder = one.folder.appendingPathComponent("two")
-        let object = PurgeScope.object("o")
+        let object = PurgeScope.object(.test("o"))
         do {
             let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object)
             try await two.joined()
@@ -335,7 +335,7 @@ import Testing
         let one = try TestNode("one", server.unixAddress)
         try await one.joined()
         let folder = one.folder.appendingPathComponent("two")
-        let object = PurgeScope.object("o")
+        let object = PurgeScope.object(.test("o"))
         do {
             let two = try TestNode("two", server.unixAddress, folder: folder, volatile: object)
             try await two.joined()
@@ -352,9 +352,9 @@ import Testing
     @Test func aNodeThatCannotMakeItsOwnPurgeDurableDoesNotAcknowledgeIt() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
-        let node = try TestNode("one", server.unixAddress, volatile: .object("o"))
+        let node = try TestNode("one", server.unixAddress, volatile: .object(.test("o")))
         try await node.joined()
-        let report = await node.cluster.purger.broadcast(.object("o"))
+        let report = await node.cluster.purger.broadcast(.object(.test("o")))
         #expect(
             report == PurgeReport(counts: PurgeCounts(), nodes: 1, acknowledged: 0, id: report.id))
     }
@@ -426,12 +426,12 @@ import Testing
         let folder = try await folderOfAbsentNode(one, server)
         // Two hours ago.
         let id = StreamID(UInt64(TimeSource.system.unixMilliseconds) - 7_200_000, 0)
-        try server.run("XADD", "{test}:v1:purges", id.description, "k", "o", "v", "old", "n", "one")
+        try server.run("XADD", "{test}:v1:purges", id.description, "k", "o", "v", ObjectID.test("old").description, "n", "one")
         _ = await one.cluster.purger.broadcast(.url(url))
         try server.run("XTRIM", "{test}:v1:purges", "MAXLEN", "2")
         let back = try TestNode("two", server.unixAddress, folder: folder)
         try await back.joined()
-        #expect(back.revalidations == 1 && back.purges == [.object("old"), .url(url)])
+        #expect(back.revalidations == 1 && back.purges == [.object(.test("old")), .url(url)])
     }
 
     @Test func aNodeRevalidatesEverythingWhereTheStreamIsAnother() async throws {

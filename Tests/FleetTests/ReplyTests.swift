@@ -19,7 +19,7 @@ import Testing
 
     @Test(arguments: [nil, "-1", "9007199254740993", "x"])
     func aPurgeIsMadeAtAPlausibleTime(_ time: String?) throws {
-        var fields = ["k": Array("o".utf8), "v": Array("id".utf8)]
+        var fields = ["k": Array("u".utf8), "v": Array("https://a/".utf8)]
         fields["t"] = time.map { Array($0.utf8) }
         let ids = [StreamID(7, 0): 7, StreamID(.max, 0): 1 << 53 as Int64]
         for (id, expected) in ids { #expect(StreamEntry(id: id, fields: fields).purge?.madeAt == expected) }

@@ -203,6 +203,11 @@ final class TestNodeRecord: Sendable {
     func revalidated(_ gap: MissedPurges) { state.withLock { $0.gaps.append(gap) } }
 }
 
+extension ObjectID {
+    /// An id for a name.
+    static func test(_ name: String) -> ObjectID { ObjectID(digest: AliasKey(sourceURL: name, rendition: "").digest) }
+}
+
 extension SharedRecord {
     /// A record of an object.
     static func test(_ id: String) -> SharedRecord {

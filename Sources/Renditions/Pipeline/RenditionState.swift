@@ -101,8 +101,8 @@ package final class RenditionState: Sendable {
             objectFlights.close { _ in true }
         case .object(let id):
             // A flight of a source may produce the object, too: its callers compare, because only its end shows that.
-            uploadFlights.close { $0.description == id }
-            objectFlights.close { $0.hasPrefix(id) }
+            uploadFlights.close { $0 == id }
+            objectFlights.close { $0.hasPrefix(id.description) }
         // A purge of sources leaves the shared tier unchanged.
         case .url, .prefix, .host: break
         }

@@ -6,20 +6,18 @@ package enum PurgeScope: Sendable, Hashable {
     case prefix(String)
     /// Every rendition of a source on this host, by any scheme and port.
     case host(String)
-    /// The rendition with this id, as 64 hexadecimal digits, and every alias to it.
-    case object(String)
+    /// The rendition with this id, and every alias to it.
+    case object(ObjectID)
     /// Everything, including uploaded renditions.
     case all
 
-    /// Whether a rendition is covered.
+    /// Whether every rendition of a source is covered.
     ///
-    /// - Parameters:
-    ///   - sourceURL: Its source's canonical URL; nil for an upload.
-    ///   - object: Its id; nil if it is not known yet.
-    package func covers(_ sourceURL: String?, object: String? = nil) -> Bool {
+    /// - Parameter sourceURL: The source's canonical URL; nil for an upload.
+    package func covers(_ sourceURL: String?) -> Bool {
         switch self {
         case .all: true
-        case .object(let id): object == id
+        case .object: false
         case .url(let url): sourceURL.map { $0.utf8.elementsEqual(url.utf8) } ?? false
         case .prefix(let prefix): sourceURL?.utf8.starts(with: prefix.utf8) ?? false
         case .host(let host): sourceURL.flatMap(Self.host) == host
@@ -50,6 +48,11 @@ package enum PurgeScope: Sendable, Hashable {
         }
     }
 
+    /// The id of the purged object; nil for another scope.
+    package var objectID: ObjectID? {
+        if case .object(let id) = self { id } else { nil }
+    }
+
     /// The kind as one letter, as stored and sent.
     package var kind: String {
         switch self {
@@ -63,14 +66,16 @@ package enum PurgeScope: Sendable, Hashable {
 
     package var argument: String {
         switch self {
-        case .url(let text), .prefix(let text), .host(let text), .object(let text): text
+        case .url(let text), .prefix(let text), .host(let text): text
+        case .object(let id): id.description
         case .all: ""
         }
     }
 
-    /// Nil for an unknown kind.
+    /// Nil for an unknown kind, or an object's id that is malformed.
     package init?(kind: String, argument: String) {
-        let scopes: [PurgeScope] = [.url(argument), .prefix(argument), .host(argument), .object(argument), .all]
+        var scopes: [PurgeScope] = [.url(argument), .prefix(argument), .host(argument), .all]
+        if let id = ObjectID(hex: argument) { scopes.append(.object(id)) }
         guard let scope = scopes.first(where: { $0.kind == kind }) else { return nil }
         self = scope
     }

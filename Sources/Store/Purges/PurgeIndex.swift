@@ -1,15 +1,4 @@
 internal import Synchronization
-internal import SystemIO
-
-extension PurgeScope {
-    /// The rendition with that id and every alias to it.
-    package static func object(_ id: ObjectID) -> PurgeScope { .object(id.description) }
-
-    /// The id of the purged object; nil for another scope, or if the text is not an id.
-    package var objectID: ObjectID? {
-        if case .object(let id) = self { ObjectID(hex: id) } else { nil }
-    }
-}
 
 /// A moment in the order of purges, and in the cluster's time.
 ///

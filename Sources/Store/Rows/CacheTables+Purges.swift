@@ -55,7 +55,7 @@ extension CacheTables {
                 "url >= ? AND url < CAST(? AS TEXT) AND (url, sequence) > (?, ?) ORDER BY url, sequence",
                 [prefix, Array(prefix.utf8) + [0xff], position.url, position.row], ranges: prefixes.count)
         case .object(let id):
-            guard let id = ObjectID(hex: id), let object = try knownObjectRow(id) else {
+            guard let object = try knownObjectRow(id) else {
                 position.next(ofRanges: 1)
                 return ([], [])
             }
@@ -134,7 +134,7 @@ extension CacheTables {
             let ranges = prefixes.map { _ in "url >= ? AND url < CAST(? AS TEXT)" }.joined(separator: " OR ")
             return ("(\(ranges))", prefixes.flatMap { [$0, Array($0.utf8) + [0xff]] as [any SQLiteValue] })
         case .object(let id):
-            guard let id = ObjectID(hex: id), let object = try knownObjectRow(id) else { return nil }
+            guard let object = try knownObjectRow(id) else { return nil }
             return ("object = ?", [object.sequence])
         }
     }

@@ -142,7 +142,7 @@ final class Ledger: Sendable {
             }
             switch scope {
             case .all: floor.conversion = state.conversions
-            case .object(let id): if let id = ObjectID(hex: id) { floor.objects[id] = state.conversions }
+            case .object(let id): floor.objects[id] = state.conversions
             case .url, .prefix, .host: break
             }
             return floor

@@ -31,13 +31,13 @@ private struct CacheModel {
     mutating func upload(_ id: ObjectID) { objects[id]?.isUploaded = true }
 
     mutating func purge(_ scope: PurgeScope) -> PurgeCounts {
-        let covered = aliases.filter { scope.covers($0.key, object: $0.value.description) }
+        let covered = aliases.filter { scope.covers($0.key) || scope == .object($0.value) }
         let kept = Set(aliases.filter { covered[$0.key] == nil }.values)
         let aliased = Set(aliases.values)
         let removed = objects.filter { id, object in
             switch scope {
             case .all: true
-            case .object(let wanted): id.description == wanted
+            case .object(let wanted): id == wanted
             case .url, .prefix, .host:
                 !object.isUploaded && !kept.contains(id)
                     && (covered.values.contains(id) || object.formerURLs.contains { scope.covers($0) })
