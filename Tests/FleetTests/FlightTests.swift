@@ -19,7 +19,7 @@ import Testing
         try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0").contains(":w") }
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)))
         let followed = await follower
-        #expect(followed.record?.objectID == "object1" && followed.isFollowed)
+        #expect(followed.record?.objectID == .test("object1") && followed.isFollowed)
         let found = await two.cluster.flights.findOrLead("a1", sourceURL: url)
         #expect(found.record == followed.record && !found.isFollowed)
         #expect(two.cluster.metrics.recordsFound == 1 && two.cluster.metrics.flightsFollowed == 1)
@@ -124,7 +124,7 @@ import Testing
         async let follower = one.cluster.flights.findOrLead("a1", sourceURL: url)
         try await waitUntil("the other node to wait") { try server.run("GET", "{test}:v1:flight:a1:0").contains(":w") }
         #expect(await renewal.complete(.test("object2"), lifetime: .seconds(60)))
-        #expect(await follower.record?.objectID == "object2")
+        #expect(await follower.record?.objectID == .test("object2"))
     }
 
     @Test func aFailureIsForAllNodesAlthoughTheOneThatFoundItHasRemovedWhatItStored() async throws {

@@ -262,10 +262,9 @@ import Testing
         let node = try TestNode("one", server.unixAddress)
         try await node.joined()
         let lease = try #require(await node.cluster.flights.findOrLead("a1", sourceURL: url).lease)
-        let id = ObjectID.test("o")
-        _ = await lease.complete(.test(id.description), lifetime: .seconds(60))
+        _ = await lease.complete(.test("o"), lifetime: .seconds(60))
         #expect(await node.cluster.flights.findOrLead("a1", sourceURL: url).record != nil)
-        _ = await node.cluster.purger.broadcast(.object(id))
+        _ = await node.cluster.purger.broadcast(.object(.test("o")))
         #expect(await node.cluster.flights.findOrLead("a1", sourceURL: url).lease != nil)
     }
 

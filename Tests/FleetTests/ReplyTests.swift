@@ -116,8 +116,8 @@ import Testing
             bytes[Int.random(in: 0..<bytes.count, using: &numbers)] = .random(in: .min ... .max, using: &numbers)
             _ = FlightValue(bytes)
         }
-        record.outcome = .object(id: "../etc", fileExtension: "mp4")
-        #expect(SharedRecord(record.bytes) == nil)
+        let hostile: [any RedisArgument] = ["object", "../etc", "mp4", "", "", 1, "", 0, 1]
+        #expect(SharedRecord(FieldCoding.encode(SharedRecord.kind, hostile)) == nil)
     }
 
     @Test func messagesSurviveTheirEncoding() {

@@ -182,7 +182,7 @@ import Testing
         let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
         async let follower = two.cluster.flights.findOrLead("a1", sourceURL: url)
         #expect(await lease.complete(.test("object1"), lifetime: .seconds(60)))
-        #expect(await follower.record?.objectID == "object1")
+        #expect(await follower.record?.objectID == .test("object1"))
         let released = try #require(await one.cluster.flights.findOrLead("a2", sourceURL: url).lease)
         await released.release()
         _ = try await one.cluster.prewarm.add(PrewarmOrder(id: "list1", payloads: [[1], [2]]), limit: 2)

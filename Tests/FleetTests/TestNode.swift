@@ -208,11 +208,19 @@ extension ObjectID {
     static func test(_ name: String) -> ObjectID { ObjectID(digest: AliasKey(sourceURL: name, rendition: "").digest) }
 }
 
+extension RenditionName {
+    /// That of an object.
+    static func test(_ id: ObjectID) -> RenditionName {
+        guard let name = RenditionName(id: id, fileExtension: "mp4") else { preconditionFailure() }
+        return name
+    }
+}
+
 extension SharedRecord {
     /// A record of an object.
-    static func test(_ id: String) -> SharedRecord {
+    static func test(_ name: String) -> SharedRecord {
         SharedRecord(
-            outcome: .object(id: id, fileExtension: "mp4"), validators: Validators(etag: "\"\(id)\""),
+            outcome: .object(.test(.test(name))), validators: Validators(etag: "\"\(name)\""),
             times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 60))
     }
 }

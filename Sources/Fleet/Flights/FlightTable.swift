@@ -169,6 +169,6 @@ package final class FlightTable: Sendable {
 extension SharedRecord {
     /// Whether no known purge may have been accepted after the work began.
     func isCurrent(_ sourceURL: String, _ purges: PurgeIndex) -> Bool {
-        purges.isCurrent(began, sourceURL: sourceURL, object: objectID.flatMap { ObjectID(hex: $0) })
+        purges.isCurrent(began, sourceURL: sourceURL, object: objectID)
     }
 }

@@ -3,8 +3,7 @@ package import Store
 /// A node's result for a rendition of a source, shared with all nodes.
 package struct SharedRecord: Sendable, Equatable {
     package enum Outcome: Sendable, Equatable {
-        /// The rendition's id as text, and its file's extension.
-        case object(id: String, fileExtension: String)
+        case object(RenditionName)
         /// Why there is no rendition: a code, and details that only the caller interprets.
         case failure(code: String, details: [UInt8])
     }
@@ -21,8 +20,8 @@ package struct SharedRecord: Sendable, Equatable {
     }
 
     /// The rendition's id; nil for a failure.
-    var objectID: String? {
-        if case .object(let id, _) = outcome { id } else { nil }
+    var objectID: ObjectID? {
+        if case .object(let name) = outcome { name.id } else { nil }
     }
 
     static let kind = UInt8(ascii: "R")
@@ -31,7 +30,7 @@ package struct SharedRecord: Sendable, Equatable {
     package var bytes: [UInt8] {
         let form: [any RedisArgument] =
             switch outcome {
-            case .object(let id, let fileExtension): ["object", id, fileExtension]
+            case .object(let name): ["object", name.id.description, name.fileExtension]
             case .failure(let code, let details): ["failure", code, details]
             }
         let answer: [any RedisArgument] = [
@@ -48,8 +47,10 @@ package struct SharedRecord: Sendable, Equatable {
         else { return nil }
         switch form {
         case "object":
-            guard Self.isName(Array(first.utf8), limit: 128), Self.isName(second, limit: 8) else { return nil }
-            outcome = .object(id: first, fileExtension: String(decoding: second, as: UTF8.self))
+            guard let id = ObjectID(hex: first),
+                let name = RenditionName(id: id, fileExtension: String(decoding: second, as: UTF8.self))
+            else { return nil }
+            outcome = .object(name)
         case "failure": outcome = .failure(code: first, details: second)
         default: return nil
         }
@@ -65,10 +66,5 @@ package struct SharedRecord: Sendable, Equatable {
         }
         self.began = began
         guard times.isInRange else { return nil }
-    }
-
-    /// Ids and extensions become parts of paths: `a…z 0…9` only.
-    private static func isName(_ bytes: [UInt8], limit: Int) -> Bool {
-        (1...limit).contains(bytes.count) && bytes.allSatisfy { (0x61...0x7a).contains($0) || (0x30...0x39).contains($0) }
     }
 }

@@ -73,13 +73,13 @@ struct SharedRenditions: Sendable {
     private func adopt(
         _ record: SharedRecord, _ request: RenditionRequest, _ epoch: Epoch, isFollowed: Bool
     ) async -> RenditionResult? {
-        guard let (id, fileExtension) = record.object, let alias = record.alias(of: request, clock) else { return nil }
+        guard case .object(let name) = record.outcome, let alias = record.alias(of: request, clock) else { return nil }
         // The origin was asked by the other node.
         let epoch = epoch.began(at: record.began)
-        var outcome = await cache.link(alias, to: id, epoch: epoch)
+        var outcome = await cache.link(alias, to: name.id, epoch: epoch)
         if outcome == nil,
             case .published(let received) = await receive(
-                id, fileExtension, epoch, isOnlySource: false, alias: { _ in alias })
+                name.id, name.fileExtension, epoch, isOnlySource: false, alias: { _ in alias })
         {
             outcome = received
         }

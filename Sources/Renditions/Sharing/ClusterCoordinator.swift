@@ -27,7 +27,7 @@ package struct ClusterCoordinator: NodeCoordinator {
                 return .lead(FlightLease(lease: lease, failureScope: failureScope, freshFor: freshFor, clock: clock))
             case .found(let record, let isFollowed):
                 if let failure = SharedFailure(record, scope: failureScope) { return .failed(failure) }
-                if record.object != nil { return .found(record, isFollowed: isFollowed) }
+                if case .object = record.outcome { return .found(record, isFollowed: isFollowed) }
                 // A failure under other limits. This node tries the source itself.
                 if outdated == record { return .alone }
                 outdated = record
@@ -63,8 +63,7 @@ package struct FlightLease: Sendable {
         times.fetchedAt += clock.unixSeconds - clock.steadySeconds
         // The record contains wall-clock time, because the nodes have that in common.
         let record = SharedRecord(
-            outcome: .object(id: rendition.objectID.description, fileExtension: rendition.fileExtension),
-            validators: alias.validators, times: times)
+            outcome: .object(rendition.name), validators: alias.validators, times: times)
         _ = await lease.complete(record, lifetime: .seconds(max(0, seconds)))
     }
 
@@ -93,12 +92,6 @@ extension SharedFailure {
 extension SharedRecord {
     /// Seconds by which the clock of another node may be ahead. A record from further in the future is stale.
     private static let tolerance: Int64 = 60
-
-    /// The id and the extension of the rendition; nil for a record that names none.
-    var object: (id: ObjectID, fileExtension: String)? {
-        guard case .object(let id, let fileExtension) = outcome else { return nil }
-        return ObjectID(hex: id).map { ($0, fileExtension) }
-    }
 
     /// The alias of the local cache; nil if its time is out of range by this node's clock.
     func alias(of request: RenditionRequest, _ clock: TimeSource) -> AliasRecord? {

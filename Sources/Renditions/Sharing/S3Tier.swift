@@ -43,14 +43,13 @@ package struct S3Tier: SharedTier {
     }
 
     package func save(_ rendition: CachedRendition) async -> Bool {
-        guard let name = RenditionName(id: rendition.objectID, fileExtension: rendition.fileExtension),
-            let record = StoredRecord(
-                length: Int(rendition.length), digest: rendition.content.bytes, created: rendition.created,
-                facts: rendition.facts, began: rendition.epoch.began)
-        else { return false }
+        let record = StoredRecord(
+            length: Int(rendition.length), digest: rendition.content.bytes, created: rendition.created,
+            facts: rendition.facts, began: rendition.epoch.began)
+        guard let record else { return false }
         let mediaType = Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream"
         let limit = Self.saveLimit + .seconds(rendition.length >> 20)
-        return await store.store(name, rendition.descriptor, record, mediaType: mediaType, within: limit) { change in
+        return await store.store(rendition.name, rendition.descriptor, record, mediaType: mediaType, within: limit) { change in
             await cache.record(of: rendition.objectID, since: rendition.epoch, change)
         }
     }

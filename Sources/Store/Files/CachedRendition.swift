@@ -80,6 +80,7 @@ package final class CachedRendition: Sendable {
     /// Whether the origin has limited its lifetime.
     package var isLimitedByOrigin: Bool { aliasTimes?.freshFor != nil }
     package var objectID: ObjectID { object.record.id }
+    package var name: RenditionName { object.record.name }
     package var descriptor: SharedDescriptor { object.descriptor }
     /// The length in bytes.
     package var length: Int64 { object.record.length }

@@ -181,7 +181,7 @@ final class SimulatedWorld: @unchecked Sendable {
             if isFollowed { outcome.followed += 1 } else { outcome.records += 1 }
             let text =
                 switch record.outcome {
-                case .object(let id, _): id
+                case .object(let name): name.id.description
                 case .failure(let code, _): code
                 }
             guard let version = Int(text) else { return violation("a record without a version") }
@@ -222,9 +222,16 @@ final class SimulatedWorld: @unchecked Sendable {
         let isMissing = Self.isMissing(version)
         let record = SharedRecord(
             outcome: isMissing
-                ? .failure(code: String(version), details: []) : .object(id: String(version), fileExtension: "mp4"),
+                ? .failure(code: String(version), details: []) : .object(.test(Self.id(of: version))),
             times: OriginTimes(fetchedAt: 1))
         _ = await lease.complete(record, lifetime: .seconds(100), isOfSource: isMissing)
+    }
+
+    /// The id whose digits are those of a version.
+    private static func id(of version: Int) -> ObjectID {
+        let digits = String(version)
+        guard let id = ObjectID(hex: String(repeating: "0", count: 64 - digits.count) + digits) else { preconditionFailure() }
+        return id
     }
 
     /// Whether the origin has no file in this version.

@@ -115,7 +115,7 @@ import Testing
     @Test func theGraceOfASourceBeginsAnewOnceAnotherNodeHasFoundIt() async throws {
         let id = ObjectID(gif.withUnsafeBytes { SourceDigest(of: $0) }, .gif, Rendition(format: .mp4))
         let record = SharedRecord(
-            outcome: .object(id: id.description, fileExtension: "mp4"),
+            outcome: .object(try #require(RenditionName(id: id, fileExtension: "mp4"))),
             times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 10_000))
         let gate = AsyncGate()
         gate.open()

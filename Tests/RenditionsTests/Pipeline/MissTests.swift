@@ -12,9 +12,11 @@ import Testing
 @Suite("A miss takes as few steps as it can", .timeLimit(.minutes(10))) struct MissTests {
     private let gif: [UInt8] = Array("GIF89a of a certain size".utf8)
     /// Of another node.
-    private static let record = SharedRecord(
-        outcome: .object(id: String(repeating: "0a", count: 32), fileExtension: "mp4"),
-        times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 100))
+    private static let record: SharedRecord = {
+        let id = ObjectID(hex: String(repeating: "0a", count: 32))
+        guard let name = id.flatMap({ RenditionName(id: $0, fileExtension: "mp4") }) else { preconditionFailure() }
+        return SharedRecord(outcome: .object(name), times: OriginTimes(fetchedAt: 1_700_000_000, freshFor: 100))
+    }()
 
     @Test func aMissFetchesAndConvertsAndTheNextRequestIsAHit() async throws {
         try await PipelineFixture.run { world async throws in
