@@ -9,7 +9,7 @@ package struct Purges: Sendable {
     private let state: RenditionState
     private let tier: (any SharedTier)?
     /// The other nodes; nil for a node that works alone.
-    package var coordinator: (any NodeCoordinator)?
+    package var nodes: (any NodePurger)?
 
     /// Applies every purge of the cache to work in progress and to remembered failures.
     package init(cache: Cache, state: RenditionState, tier: (any SharedTier)?) {
@@ -30,8 +30,8 @@ package struct Purges: Sendable {
     /// - Throws: ``CacheError`` if the purge is not durable on this node and there are no others.
     package func purge(_ scope: PurgeScope, within limit: Duration? = nil) async throws(CacheError) -> PurgeReport {
         let report =
-            if let coordinator {
-                await coordinator.purgeAllNodes(scope, within: limit)
+            if let nodes {
+                await nodes.broadcast(scope, within: limit)
             } else {
                 PurgeReport(counts: try await cache.purge(scope))
             }
@@ -44,7 +44,7 @@ package struct Purges: Sendable {
     /// - Parameter id: ``PurgeReport/id``.
     /// - Throws: If the other nodes cannot be reached.
     package func progress(of id: String) async throws -> PurgeReport? {
-        try await coordinator?.progress(ofPurge: id)
+        try await nodes?.progress(of: id)
     }
 
     /// Requires every origin to confirm its renditions before their next use, and drops the renditions that a former process

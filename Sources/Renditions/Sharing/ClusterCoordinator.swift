@@ -36,14 +36,6 @@ package struct ClusterCoordinator: NodeCoordinator {
             }
         }
     }
-
-    package func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
-        await cluster.purger.broadcast(scope, within: limit)
-    }
-
-    package func progress(ofPurge id: String) async throws -> PurgeReport? {
-        try await cluster.purger.progress(of: id)
-    }
 }
 
 /// The exclusive right to run a miss. It is renewed until it ends; releasing the last reference ends it.
@@ -105,7 +97,7 @@ extension SharedRecord {
     }
 }
 
-/// The cooperation of several nodes: one of them runs a miss, and purges reach all.
+/// The cooperation of several nodes: one of them runs a miss.
 ///
 /// A node works alone whenever the others cannot be reached; a call then returns at once or within a short deadline.
 package protocol NodeCoordinator: Sendable {
@@ -117,18 +109,15 @@ package protocol NodeCoordinator: Sendable {
     func join(
         _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedRecord?, failureScope: String
     ) async -> FlightRole
-
-    /// Purges all nodes, starting with this one.
-    ///
-    /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
-    func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport
-
-    /// The progress of any node's purge; nil if it is unknown or forgotten.
-    ///
-    /// - Parameter id: ``PurgeReport/id``.
-    /// - Throws: If the other nodes cannot be reached.
-    func progress(ofPurge id: String) async throws -> PurgeReport?
 }
+
+/// Purges the nodes of a cluster; see ``ClusterPurger``.
+package protocol NodePurger: Sendable {
+    func broadcast(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport
+    func progress(of id: String) async throws -> PurgeReport?
+}
+
+extension ClusterPurger: NodePurger {}
 
 /// The role of a node in a miss.
 package enum FlightRole: Sendable {

@@ -90,7 +90,7 @@ final class RenditionCore: Sendable {
             return Cluster(settings, cache: cache, time: clock, handlers: handlers)
         }
         coordinator = cluster.map { ClusterCoordinator($0, freshFor: configuration.cache.freshFor, clock: clock) }
-        purges.coordinator = coordinator
+        purges.nodes = cluster?.purger
         self.purges = purges
     }
 

@@ -17,12 +17,6 @@ struct OtherNodes: NodeCoordinator {
         await gate.pass()
         return role
     }
-
-    func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
-        PurgeReport(counts: PurgeCounts())
-    }
-
-    func progress(ofPurge id: String) async -> PurgeReport? { nil }
 }
 
 /// A store that has no rendition and takes none.

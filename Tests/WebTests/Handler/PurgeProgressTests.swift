@@ -10,7 +10,7 @@ import Testing
 @testable import Web
 
 /// Other nodes, of which some have not applied a purge.
-private final class SlowNodes: NodeCoordinator {
+private final class SlowNodes: NodePurger {
     private struct State {
         var acknowledged = 1
         var waits: [Duration?] = []
@@ -28,16 +28,12 @@ private final class SlowNodes: NodeCoordinator {
             counts: PurgeCounts(purged: 2, bytes: 10), nodes: 3, acknowledged: state.withLock { $0.acknowledged }, id: "7-0")
     }
 
-    func join(
-        _ key: AliasKey, of source: SourceURL, rejecting rejected: SharedRecord?, failureScope: String
-    ) async -> FlightRole { .alone }
-
-    func purgeAllNodes(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
+    func broadcast(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport {
         state.withLock { $0.waits.append(limit) }
         return report
     }
 
-    func progress(ofPurge id: String) async throws -> PurgeReport? {
+    func progress(of id: String) async throws -> PurgeReport? {
         if !state.withLock({ $0.isReachable }) { throw CancellationError() }
         return id == "7-0" ? report : nil
     }
@@ -49,7 +45,7 @@ private final class SlowNodes: NodeCoordinator {
     private func run(_ nodes: SlowNodes, hook: String? = nil, _ body: (WebFixture) async throws -> Void) async throws {
         try await WebFixture.run([:]) { settings in
             settings.policy.adminToken = "secret"
-            settings.coordinator = nodes
+            settings.nodes = nodes
             settings.hookLimits.look = .milliseconds(10)
             settings.hookLimits.patience = .seconds(3600)
             if let hook {

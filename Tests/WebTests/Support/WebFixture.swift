@@ -51,8 +51,8 @@ final class WebFixture: Sendable {
         /// The sources that are refused.
         var blocks: BlockList?
         var flashes = FlashLimit.off
-        /// The other nodes, for purges.
-        var coordinator: (any NodeCoordinator)?
+        /// The other nodes.
+        var nodes: (any NodePurger)?
         var hookLimits = PurgeHooks.Limits()
         /// Has the renditions of other nodes.
         var tier: (any SharedTier)?
@@ -183,7 +183,7 @@ final class WebFixture: Sendable {
         policy.sources = fetch.rules
         let limits = ClientLimits(policy, factory: registry)
         var purges = Purges(cache: cache, state: state, tier: nil)
-        purges.coordinator = settings.coordinator
+        purges.nodes = settings.nodes
         let operatorClient = try HTTPClient(name: "test-hooks", limits: .init(running: 8))
         self.operatorClient = operatorClient
         let hooks = PurgeHooks(settings.hookLimits, factory: registry, logger: logger) { request in
