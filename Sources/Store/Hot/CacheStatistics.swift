@@ -1,3 +1,5 @@
+package import SystemIO
+
 /// The contents of the cache and its counters since it was opened. Each value is correct by itself; together they are not a
 /// consistent snapshot.
 package struct CacheStatistics: Sendable, Equatable {
@@ -48,21 +50,14 @@ package struct CacheStatistics: Sendable, Equatable {
 }
 
 /// The free space of the cache's file system.
-package struct CacheSpace: Sendable, Equatable {
-    package struct Files: Sendable, Equatable {
-        package let free: Int64
-        package let all: Int64
-    }
-
-    package let freeBytes: Int64
+package struct CacheSpace: Sendable {
+    package let disk: DiskSpace
     /// ``CacheConfiguration/minFreeBytes``.
     package let minFreeBytes: Int64
-    /// Nil if the file system does not limit the number of files.
-    package let files: Files?
 
     /// Why this space does not suffice to store renditions; nil if it does.
     package var refusal: UnstoredReason? {
-        if freeBytes <= 0 { return .diskFull }
-        return freeBytes < minFreeBytes ? .lowSpace : nil
+        if disk.freeBytes <= 0 { return .diskFull }
+        return disk.freeBytes < minFreeBytes ? .lowSpace : nil
     }
 }

@@ -531,10 +531,7 @@ package final class Cache: Sendable {
 
     /// Returns the free space of the directory's file system; nil if it does not answer. May wait for a network file system.
     package func space() -> CacheSpace? {
-        guard let space = try? index.directory.space() else { return nil }
-        return CacheSpace(
-            freeBytes: space.freeBytes, minFreeBytes: context.minFreeBytes,
-            files: space.freeFiles.map { CacheSpace.Files(free: $0, all: space.allFiles) })
+        (try? index.directory.space()).map { CacheSpace(disk: $0, minFreeBytes: context.minFreeBytes) }
     }
 
     /// A snapshot of the contents and the counters.

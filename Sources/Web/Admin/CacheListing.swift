@@ -1,5 +1,6 @@
 internal import Renditions
 internal import Store
+internal import SystemIO
 
 /// The body of the answer to a purge (docs/api.md).
 package struct Purged: Codable, Sendable {
@@ -49,7 +50,7 @@ package struct CacheSummary: Codable, Sendable {
         let space = cache.space()
         (objects, bytes) = (Int64(now.objects), Int64(now.bytes))
         (aliases, aliasBytes) = (now.aliases, now.aliasBytes)
-        (diskBytes, limitBytes, freeBytes) = (now.diskBytes, Int64(now.limitBytes), space?.freeBytes)
+        (diskBytes, limitBytes, freeBytes) = (now.diskBytes, Int64(now.limitBytes), space?.disk.freeBytes)
         notStoring = (now.refusal ?? space?.refusal)?.token
         (hits, misses) = (now.hits, Int64(now.misses))
         (evictions, purged) = (Int64(now.evictions), Int64(now.purged))

@@ -25,17 +25,18 @@ struct ServiceMetrics: Sendable {
         let now = core.cache.statistics()
         let hits = MetricFamily("gifreel_cache_hits_total", .counter, "Look-ups that found a rendition, by tier.")
         let space = core.cache.space()
-        let files: [MetricSample]? = space?.files.map { files in
-            [
+        let files: [MetricSample]? = space.flatMap { space in
+            guard let free = space.disk.freeFiles else { return nil }
+            return [
                 .gauge(
-                    "gifreel_cache_disk_files", files.all,
+                    "gifreel_cache_disk_files", space.disk.allFiles,
                     "Files that the file system of the cache can hold; missing if it has no limit."),
-                .gauge("gifreel_cache_disk_free_files", files.free, "Files that the file system of the cache can still take."),
+                .gauge("gifreel_cache_disk_free_files", free, "Files that the file system of the cache can still take."),
             ]
         }
         let bytes: [MetricSample]? = space.map { space in
             [
-                .gauge("gifreel_cache_disk_free_bytes", space.freeBytes, "Free bytes of the file system of the cache."),
+                .gauge("gifreel_cache_disk_free_bytes", space.disk.freeBytes, "Free bytes of the file system of the cache."),
                 .gauge(
                     "gifreel_cache_disk_min_free_bytes", space.minFreeBytes,
                     "The setting cache.min_free_bytes: below it, renditions are evicted and new ones are not stored."),
