@@ -95,44 +95,28 @@ struct PurgeCommand: ParsableCommand {
         return report(answer, scope.name + (note.map { " (\($0))" } ?? ""), json: json)
     }
 
-    /// The scopes of `DELETE /cache`, and objects, for which the method is `PURGE`.
-    enum Scope {
-        case url(String)
-        case prefix(String)
-        case host(String)
-        case mount(String)
-        case object(path: String)
-        case all
+    /// What is purged: its name in messages, and the request.
+    struct Scope {
+        let name: String
+        var method = "DELETE"
+        let target: String
 
-        var method: String { if case .object = self { "PURGE" } else { "DELETE" } }
+        static func url(_ url: String) -> Scope { cache("url", url, name: url) }
 
-        var target: String {
-            switch self {
-            case .object(let path): path
-            case .url(let url): "/cache?url=\(PercentEncoding.encode(url))"
-            case .prefix(let prefix): "/cache?prefix=\(PercentEncoding.encode(prefix))"
-            case .host(let host): "/cache?host=\(PercentEncoding.encode(host))"
-            case .mount(let name): "/cache?mount=\(PercentEncoding.encode(name))"
-            case .all: "/cache?all=true"
-            }
-        }
-
-        /// The scope in messages.
-        var name: String {
-            switch self {
-            case .url(let url): url
-            case .prefix(let prefix): "\(prefix)…"
-            case .host(let host): "all of \(host)"
-            case .mount(let name): "the mount \(name)"
-            case .object(let path): path
-            case .all: "everything"
-            }
+        /// A scope of `DELETE /cache`.
+        fileprivate static func cache(_ parameter: String, _ value: String, name: String) -> Scope {
+            Scope(name: name, target: "/cache?\(parameter)=\(PercentEncoding.encode(value))")
         }
     }
 
     private var scopes: [Scope] {
-        urls.map { .url(admin.subject($0)) } + prefix.map { .prefix($0) } + host.map { .host($0) } + mount.map { .mount($0) }
-            + object.compactMap { Self.objectPath($0).map { .object(path: $0) } } + (all ? [.all] : [])
+        var scopes = urls.map { Scope.url(admin.subject($0)) }
+        scopes += prefix.map { .cache("prefix", $0, name: "\($0)…") }
+        scopes += host.map { .cache("host", $0, name: "all of \($0)") }
+        scopes += mount.map { .cache("mount", $0, name: "the mount \($0)") }
+        scopes += object.compactMap(Self.objectPath).map { Scope(name: $0, method: "PURGE", target: $0) }
+        if all { scopes.append(.cache("all", "true", name: "everything")) }
+        return scopes
     }
 
     /// The path of an object in a path or an address; nil if there is none.
