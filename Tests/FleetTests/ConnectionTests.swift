@@ -203,3 +203,13 @@ import Testing
         #expect(breaker.phase == .open && breaker.admit() == nil)
     }
 }
+
+extension RedisLink {
+    fileprivate func run(_ commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
+        try await replies(to: commands, within: limit)
+    }
+
+    fileprivate func run(_ command: RedisCommand, within limit: Duration) async throws(RedisError) -> RedisValue {
+        try await replies(to: [command], within: limit)[0]
+    }
+}

@@ -7,9 +7,7 @@ import Testing
 @Suite("Live nodes are listed", .enabled(if: RedisServer.isAvailable)) struct NodeRegistryTests {
     /// The context's own connection is not used.
     private func registry(_ name: String, _ link: RedisLink) -> NodeRegistry {
-        var timings = ClusterTimings()
-        timings.commandLimit = .seconds(10)
-        return NodeRegistry(.test(link, name: name, timings: timings))
+        NodeRegistry(.test(link, name: name, timings: .generous))
     }
 
     @Test func aDeadNodeIsTakenOffTheList() async throws {
@@ -65,7 +63,7 @@ import Testing
         let one = NodeRegistry(.test(link, name: "one", timings: timings))
         try await one.register(link)
         proxy.faults = .delay(.milliseconds(1800))
-        #expect(try await one.liveNodes(link) == ["one"])
+        #expect(try await one.liveNodes(ClusterContext.test(link, timings: timings)) == ["one"])
     }
 
     @Test func heartbeatsRestoreAListThatTheServerHasLost() async throws {
@@ -105,5 +103,27 @@ private struct InterruptedCommands: RedisCommands {
             await interruption(command)
         }
         return replies
+    }
+}
+
+extension ClusterTimings {
+    fileprivate static var generous: ClusterTimings {
+        var timings = ClusterTimings()
+        timings.commandLimit = .seconds(10)
+        return timings
+    }
+}
+
+extension NodeRegistry {
+    fileprivate func register(_ commands: any RedisCommands) async throws(RedisError) {
+        try await register(ClusterContext.test(commands, timings: .generous))
+    }
+
+    fileprivate func beat(_ commands: any RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
+        try await beat(ClusterContext.test(commands, timings: .generous), at: position)
+    }
+
+    fileprivate func liveNodes(_ commands: any RedisCommands) async throws(RedisError) -> [String] {
+        try await liveNodes(ClusterContext.test(commands, timings: .generous))
     }
 }

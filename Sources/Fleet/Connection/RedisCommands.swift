@@ -13,18 +13,4 @@ protocol RedisCommands: Sendable {
 
 extension RedisCommands {
     func drop(_ reason: RedisError) {}
-
-    /// Runs the commands like ``replies(to:within:)``.
-    ///
-    /// - Returns: One reply per command.
-    func run(_ commands: [RedisCommand], within limit: Duration) async throws(RedisError) -> [RedisValue] {
-        let replies = try await replies(to: commands, within: limit)
-        guard replies.count == commands.count else { throw .nonsense("\(replies.count) replies to \(commands.count) commands") }
-        return replies
-    }
-
-    /// Runs one command.
-    func run(_ command: RedisCommand, within limit: Duration) async throws(RedisError) -> RedisValue {
-        try await run([command], within: limit)[0]
-    }
 }

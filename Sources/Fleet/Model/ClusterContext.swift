@@ -11,8 +11,12 @@ struct ClusterContext: Sendable {
     let meter: ClusterMeter
 
     /// Runs commands within a limit, ``ClusterTimings/commandLimit`` by default.
+    ///
+    /// - Returns: One reply per command.
     func run(_ commands: [RedisCommand], within limit: Duration? = nil) async throws(RedisError) -> [RedisValue] {
-        try await self.commands.run(commands, within: limit ?? timings.commandLimit)
+        let replies = try await self.commands.replies(to: commands, within: limit ?? timings.commandLimit)
+        guard replies.count == commands.count else { throw .nonsense("\(replies.count) replies to \(commands.count) commands") }
+        return replies
     }
 
     /// Runs one command within a limit, ``ClusterTimings/commandLimit`` by default.

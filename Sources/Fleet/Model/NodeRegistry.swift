@@ -19,6 +19,8 @@ package struct LiveNode: Sendable, Equatable {
 }
 
 /// The registry of live nodes: a set of names, and a key per node that expires without heartbeats. Thread-safe.
+///
+/// Each function sends its commands over the connection of its argument.
 final class NodeRegistry: Sendable {
     private struct State {
         /// The time just before the latest successful heartbeat was sent. The server's count starts later.
@@ -87,33 +89,33 @@ final class NodeRegistry: Sendable {
     }
 
     /// Lists this node as live. Purges from now on wait for it.
-    func register(_ commands: some RedisCommands) async throws(RedisError) {
+    func register(_ context: ClusterContext) async throws(RedisError) {
         let start = time.now
         state.withLock { $0.joined = .zero }
         let message = RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.registered(name).bytes])
-        let replies = try await commands.run(beatCommands + [message], within: timings.commandLimit)
+        let replies = try await context.run(beatCommands + [message])
         for reply in replies { try reply.succeeded() }
         state.withLock { $0.lastBeat = start }
         // Looks up the other nodes, so that purges made without the server count them.
-        _ = try? await liveNodes(commands)
+        _ = try? await liveNodes(context)
     }
 
     /// Announces that this node joins the cluster, with all purges up to a position applied.
     ///
     /// - Returns: See ``beat(_:at:)``.
-    func join(_ commands: some RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
+    func join(_ context: ClusterContext, at position: StreamID) async throws(RedisError) -> Bool {
         state.withLock { $0.joined = position }
-        return try await beat(commands, at: position)
+        return try await beat(context, at: position)
     }
 
     /// Sends a heartbeat.
     ///
     /// - Parameter position: See ``LiveNode/position``.
     /// - Returns: Whether the node was still listed. If not, the node may have missed purges and must catch up.
-    func beat(_ commands: some RedisCommands, at position: StreamID) async throws(RedisError) -> Bool {
+    func beat(_ context: ClusterContext, at position: StreamID) async throws(RedisError) -> Bool {
         let start = time.now
         state.withLock { $0.position = position }
-        let replies = try await commands.run(beatCommands, within: timings.commandLimit)
+        let replies = try await context.run(beatCommands)
         for reply in replies { try reply.succeeded() }
         guard replies[0] != .none, isLive else {
             state.withLock { $0.lastBeat = nil }
@@ -134,19 +136,15 @@ final class NodeRegistry: Sendable {
     }
 
     /// Returns the names of the live nodes, and removes dead nodes from the list.
-    func liveNodes(_ commands: some RedisCommands) async throws(RedisError) -> [String] {
-        let limit = timings.commandLimit
-        let list = try await commands.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]), within: limit)
+    func liveNodes(_ context: ClusterContext) async throws(RedisError) -> [String] {
+        let list = try await context.run(RedisCommand(.array, ["SMEMBERS", keys.nodes]))
         var names: [String] = []
         for element in try list.elements().prefix(Self.maxNodes) { names.append(try element.text()) }
         names.sort()
         // If the next command fails, any of these nodes may be live.
         state.withLock { $0.knownNodes = Set($0.knownNodes).union(names).sorted() }
-        let values =
-            names.isEmpty
-            ? []
-            : try await commands.run(RedisCommand(.array, ["MGET"] + names.map { keys.node($0) }), within: limit)
-                .elements()
+        let command = RedisCommand(.array, ["MGET"] + names.map { keys.node($0) })
+        let values = names.isEmpty ? [] : try await context.run(command).elements()
         guard values.count == names.count else { throw .nonsense("\(values.count) values for \(names.count) keys") }
         var nodes: [LiveNode] = []
         for (name, value) in zip(names, values) {
@@ -162,17 +160,16 @@ final class NodeRegistry: Sendable {
         let dead = zip(names, values).filter { $1 == .none }.map(\.0)
         if !dead.isEmpty {
             // A node that comes back adds itself again.
-            _ = try? await commands.run(
-                .script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead), within: limit)
+            _ = try? await context.run(.script(Self.forget, keys: [keys.nodes] + dead.map { keys.node($0) }, dead))
         }
         return live
     }
 
     /// Removes a node from the list, so that purges no longer wait for it. If the server cannot be reached, the node's key
     /// expires.
-    func remove(_ name: String, _ commands: some RedisCommands) async {
+    func remove(_ name: String, _ context: ClusterContext) async {
         if name == self.name { state.withLock { $0.lastBeat = nil } }
         let removal = [RedisCommand(.integer, ["DEL", keys.node(name)]), RedisCommand(.integer, ["SREM", keys.nodes, name])]
-        _ = try? await commands.run(removal, within: timings.commandLimit)
+        _ = try? await context.run(removal)
     }
 }

@@ -83,12 +83,12 @@ final class ClusterNode: Sendable {
         for task in tasks.withLock({ $0 }) { await task.value }
         if wasTakingPart { await follower.saveClock() }
         await prewarm.leave()
-        await registry.remove(registry.name, context.commands)
+        await registry.remove(registry.name, context)
     }
 
     /// Returns the live nodes, with this node's current position; those of the latest look-up if the server is unreachable.
     func look() async -> [LiveNode] {
-        _ = try? await registry.liveNodes(context.commands)
+        _ = try? await registry.liveNodes(context)
         var nodes = registry.liveNodes
         for index in nodes.indices where nodes[index].name == registry.name { nodes[index].position = follower.position }
         return nodes
@@ -149,7 +149,7 @@ final class ClusterNode: Sendable {
                 await cache.doubtAliases()
             }
             guard registry.isRegistered else { continue }
-            if let isListed = try? await registry.beat(context.commands, at: follower.position), !isListed {
+            if let isListed = try? await registry.beat(context, at: follower.position), !isListed {
                 follower.fallBehind()
             }
             try? await ClusterTime.ask(context, cache.sharedClock)
@@ -163,7 +163,7 @@ final class ClusterNode: Sendable {
             beats += 1
             // For reports only: a purge looks up the nodes itself.
             if beats.isMultiple(of: timings.beatsPerLook) {
-                _ = try? await registry.liveNodes(context.commands)
+                _ = try? await registry.liveNodes(context)
             }
         }
     }

@@ -45,7 +45,7 @@ package final class ClusterPurger: Sendable {
         while true {
             do throws(RedisError) {
                 // Only nodes that are listed after the entry was added may be left out: they find it when they catch up.
-                nodes = Set(try await registry.liveNodes(context.commands)).union([registry.name])
+                nodes = Set(try await registry.liveNodes(context)).union([registry.name])
                 counts = try await stream.acknowledgements(of: id)
             } catch {
                 // The other nodes find the entry when the server is back.
@@ -82,7 +82,7 @@ package final class ClusterPurger: Sendable {
             return PurgeReport(counts: PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: name)
         }
         guard entry.milliseconds >= PurgeStream.oldestAcknowledged(at: follower.clusterTime) else { return nil }
-        let live = try await registry.liveNodes(context.commands)
+        let live = try await registry.liveNodes(context)
         let nodes = registry.liveNodes
         let counts = try await stream.acknowledgements(of: entry)
         // A node that joined after the entry was added has not acknowledged it.

@@ -159,16 +159,18 @@ final class PurgeFollower: Sendable {
             state.isReady = false
             return state.connections
         }
-        let (saved, commands) = (try await load(), stream.context.commands)
+        let saved = try await load()
         // The time comes first: what is stored from now on is compared with purges by this time.
         try await ClusterTime.ask(stream.context, cache.sharedClock)
-        try await registry.register(commands)
+        try await registry.register(stream.context)
         try await catchUp(saved)
         try await addPending()
-        guard try await registry.join(commands, at: position) else { return }
+        guard try await registry.join(stream.context, at: position) else { return }
         state.withLock { $0.isReady = true }
         // This node has applied the purges that the former process has not.
-        if let name = state.withLock({ $0.formerName.take() }), name != registry.name { await registry.remove(name, commands) }
+        if let name = state.withLock({ $0.formerName.take() }), name != registry.name {
+            await registry.remove(name, stream.context)
+        }
         await saveClock()
         onReady()
         defer { fallBehind() }
