@@ -100,7 +100,7 @@ package final class SharedStore: Sendable {
                 guard let file else { return }
                 let limit = configuration.timeout + .milliseconds(1000 * (record.length / configuration.uploadRate))
                 try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
-                    try await objects.put(name, file, record, mediaType: mediaType, timeout: timeLeft)
+                    try await objects.put(name, file, record, mediaType: mediaType, by: .now + timeLeft)
                 }
                 meter.update { statistics in
                     statistics.stored += 1
@@ -108,8 +108,7 @@ package final class SharedStore: Sendable {
                 }
             case .delete(let time):
                 try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
-                    try await objects.delete(
-                        entry.id, configuration.fileExtensions, until: time, timeout: timeLeft)
+                    try await objects.delete(entry.id, configuration.fileExtensions, until: time, by: .now + timeLeft)
                 }
                 meter.update { $0.deleted += 1 }
             }
@@ -146,7 +145,7 @@ package final class SharedStore: Sendable {
         do throws(StoreError) {
             record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
                 timeLeft throws(StoreError) in
-                try await self.objects.get(name, into: file, maxLength: maxLength, timeout: timeLeft)
+                try await self.objects.get(name, into: file, maxLength: maxLength, by: .now + timeLeft)
             }
         } catch {
             guard deletion != nil, error != .cancelled, error != .closed else { throw error }

@@ -9,6 +9,8 @@ internal import SystemIO
 /// these cases, a second object next to the first contains the record. The first upload of the process determines whether the
 /// server keeps metadata.
 final class RecordedObjects: Sendable {
+    typealias Instant = ContinuousClock.Instant
+
     private let client: S3Client
     private let keys: KeySpace
     private let keepsMetadata = Mutex<Bool?>(nil)
@@ -25,13 +27,12 @@ final class RecordedObjects: Sendable {
     ///
     /// - Throws: ``StoreError``; the file's content is then undefined.
     func get(
-        _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, timeout: Duration
+        _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, by deadline: Instant
     ) async throws(StoreError) -> StoredRecord? {
-        let start = ContinuousClock.now
-        guard let object = try await client.get(keys.object(name), to: .file(file, limit: maxLength), timeout: timeout)
+        guard let object = try await client.get(keys.object(name), to: .file(file, limit: maxLength), timeout: deadline - .now)
         else { return nil }
         var record = try recordIn(object.metadata)
-        if record == nil { record = try await getRecord(name, timeout: timeout - (ContinuousClock.now - start)) }
+        if record == nil { record = try await getRecord(name, by: deadline) }
         // Without a record, the object is being written, or another program has put it there.
         guard let record else { return nil }
         guard object.length == record.length else {
@@ -43,25 +44,24 @@ final class RecordedObjects: Sendable {
 
     /// Stores a rendition. The file must not change.
     func put(
-        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, timeout: Duration
+        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, by deadline: Instant
     ) async throws(StoreError) {
-        let start = ContinuousClock.now
         let usesMetadata = record.fitsMetadata
         let support = keepsMetadata.withLock { $0 }
         // Stored before the object, so that an object without a record is never complete.
-        if !usesMetadata || support == false { try await putRecord(name, record, timeout: timeout) }
+        if !usesMetadata || support == false { try await putRecord(name, record, by: deadline) }
         try await client.put(
             keys.object(name),
             S3Client.Upload(
                 body: .file(file, length: record.length), digest: record.digest, mediaType: mediaType,
                 metadata: usesMetadata ? record.fields : [:]),
-            timeout: timeout - (ContinuousClock.now - start))
+            timeout: deadline - .now)
         guard usesMetadata, support == nil,
-            let metadata = try await client.head(keys.object(name), timeout: timeout - (ContinuousClock.now - start))
+            let metadata = try await client.head(keys.object(name), timeout: deadline - .now)
         else { return }
         let isKept = StoredRecord(fields: metadata) == record
         keepsMetadata.withLock { $0 = isKept }
-        if !isKept { try await putRecord(name, record, timeout: timeout - (ContinuousClock.now - start)) }
+        if !isKept { try await putRecord(name, record, by: deadline) }
     }
 
     /// Deletes the renditions of an id and their records. Succeeds if the store does not have them.
@@ -70,26 +70,25 @@ final class RecordedObjects: Sendable {
     ///   - fileExtensions: The extensions to try if the keys do not permit listing.
     ///   - time: Only what began until this time is deleted, in milliseconds of the cluster's clock.
     func delete(
-        _ id: ObjectID, _ fileExtensions: [String], until time: Int64, timeout: Duration
+        _ id: ObjectID, _ fileExtensions: [String], until time: Int64, by deadline: Instant
     ) async throws(StoreError) {
-        let start = ContinuousClock.now
-        let present = try await keys(of: id, timeout: timeout)
+        let present = try await keys(of: id, by: deadline)
         let names = fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
         var doomed =
             present ?? Dictionary(uniqueKeysWithValues: names.map { ($0, [self.keys.object($0), self.keys.record($0)]) })
         for name in doomed.keys {
-            let record = try await record(name, timeout: timeout - (ContinuousClock.now - start))
+            let record = try await record(name, by: deadline)
             if record?.began(until: time) != true { doomed[name] = nil }
         }
         // A rendition's record is deleted after its object: a record without an object is not found.
-        try await delete(doomed.values.flatMap(\.self), timeout: timeout - (ContinuousClock.now - start))
+        try await delete(doomed.values.flatMap(\.self), by: deadline)
     }
 
     /// The store's keys for an id, by rendition, the object before its record. Nil if the store does not permit listing.
-    private func keys(of id: ObjectID, timeout: Duration) async throws(StoreError) -> [RenditionName: [String]]? {
+    private func keys(of id: ObjectID, by deadline: Instant) async throws(StoreError) -> [RenditionName: [String]]? {
         do throws(StoreError) {
             // An id has fewer objects than a page.
-            let page = try await client.list(prefix: keys.objects(id), token: nil, timeout: timeout)
+            let page = try await client.list(prefix: keys.objects(id), token: nil, timeout: deadline - .now)
             var present: [RenditionName: [String]] = [:]
             for key in page.entries.map(\.key).sorted() {
                 if let name = keys.name(key) { present[name, default: []].append(key) }
@@ -104,21 +103,19 @@ final class RecordedObjects: Sendable {
     }
 
     /// The record of a rendition; nil if the store has no rendition with a readable record.
-    private func record(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
-        let start = ContinuousClock.now
-        guard let metadata = try await client.head(keys.object(name), timeout: timeout) else { return nil }
+    private func record(_ name: RenditionName, by deadline: Instant) async throws(StoreError) -> StoredRecord? {
+        guard let metadata = try await client.head(keys.object(name), timeout: deadline - .now) else { return nil }
         if StoredRecord.isPresent(in: metadata) { return StoredRecord(fields: metadata) }
-        return try await getRecord(name, timeout: timeout - (ContinuousClock.now - start))
+        return try await getRecord(name, by: deadline)
     }
 
     /// Deletes up to ``S3Client/maxDeletions`` objects in order, by one request if the server permits.
-    private func delete(_ keys: [String], timeout: Duration) async throws(StoreError) {
-        let start = ContinuousClock.now
-        if keys.count > 1, let failures = try await client.delete(keys, timeout: timeout) {
+    private func delete(_ keys: [String], by deadline: Instant) async throws(StoreError) {
+        if keys.count > 1, let failures = try await client.delete(keys, timeout: deadline - .now) {
             if let failure = failures.values.first { throw failure }
             return
         }
-        for key in keys { try await client.delete(key, timeout: timeout - (ContinuousClock.now - start)) }
+        for key in keys { try await client.delete(key, timeout: deadline - .now) }
     }
 
     private func recordIn(_ metadata: [String: String]) throws(StoreError) -> StoredRecord? {
@@ -128,8 +125,8 @@ final class RecordedObjects: Sendable {
         return record
     }
 
-    private func getRecord(_ name: RenditionName, timeout: Duration) async throws(StoreError) -> StoredRecord? {
-        let object = try await client.get(keys.record(name), to: .memory(limit: Self.maxRecordLength), timeout: timeout)
+    private func getRecord(_ name: RenditionName, by deadline: Instant) async throws(StoreError) -> StoredRecord? {
+        let object = try await client.get(keys.record(name), to: .memory(limit: Self.maxRecordLength), timeout: deadline - .now)
         guard let object else { return nil }
         guard let record = StoredRecord(fields: FieldLines.decode(object.body)) else {
             throw .damaged(cause: "its record cannot be read")
@@ -137,10 +134,9 @@ final class RecordedObjects: Sendable {
         return record
     }
 
-    private func putRecord(_ name: RenditionName, _ record: StoredRecord, timeout: Duration) async throws(StoreError) {
+    private func putRecord(_ name: RenditionName, _ record: StoredRecord, by deadline: Instant) async throws(StoreError) {
         let bytes = FieldLines.encode(record.fields)
-        try await client.put(
-            keys.record(name),
-            S3Client.Upload(body: .bytes(bytes), digest: SHA256.hash(bytes), mediaType: "text/plain"), timeout: timeout)
+        let upload = S3Client.Upload(body: .bytes(bytes), digest: SHA256.hash(bytes), mediaType: "text/plain")
+        try await client.put(keys.record(name), upload, timeout: deadline - .now)
     }
 }
