@@ -46,8 +46,6 @@ struct AnimationDecoderTests {
             dataBytes += count
             return .colors(UnsafeBufferPointer(start: pixels.base, count: count))
         }
-
-        func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {}
     }
 
     private let none = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -117,8 +117,6 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
             return nil
         }
     }
-
-    package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {}
 }
 
 /// A parsed WebP container. Not thread-safe.

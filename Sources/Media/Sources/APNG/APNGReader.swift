@@ -249,8 +249,6 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         sequence += 1
         return UnsafeRawBufferPointer(rebasing: chunk.data[4...])
     }
-
-    package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {}
 }
 
 extension PNGChunk {

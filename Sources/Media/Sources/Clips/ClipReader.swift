@@ -103,6 +103,4 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
         lastRead = number
         return index.frames[number - 1].time
     }
-
-    package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {}
 }

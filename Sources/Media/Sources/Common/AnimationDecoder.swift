@@ -54,6 +54,7 @@ extension AnimationDecoder where Self: ~Copyable {
     package static var replacesShortDelays: Bool { true }
     package var siting: FramePlanes.Siting? { nil }
     package mutating func readPlanes() throws(TranscodeError) -> FramePixels? { nil }
+    package func forEachPaletteColor(_ body: (_ index: Int, _ color: RGB) -> Void) {}
 }
 
 /// How the frames of a file end.
