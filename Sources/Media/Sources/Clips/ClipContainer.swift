@@ -203,17 +203,11 @@ final class ClipContainer {
         }
     }
 
-    /// How the packets end.
-    enum End {
-        case complete
-        /// The file ends within a packet, or the container cannot be read further.
-        case brokenOff
-    }
-
     /// Reads the next packet of the selected track.
     ///
-    /// - Returns: The end if no whole packet is left; nil after a packet.
-    func read(_ packet: UnsafeMutablePointer<AVPacket>, of stream: UnsafeMutablePointer<AVStream>) -> End? {
+    /// - Returns: Nil after a packet. If no whole packet is left, `complete`, or `brokenOff` if the file ends within a packet or the
+    ///   container cannot be read further.
+    func read(_ packet: UnsafeMutablePointer<AVPacket>, of stream: UnsafeMutablePointer<AVStream>) -> AnimationEnding? {
         while true {
             av_packet_unref(packet)
             let status = av_read_frame(context, packet)

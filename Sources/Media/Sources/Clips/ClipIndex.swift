@@ -39,7 +39,7 @@ struct ClipIndex: Sendable {
         container.select(stream)
         let isVP8 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_VP8
         var last: (time: Int64, duration: Int64) = (.min, 0)
-        var end: ClipContainer.End?
+        var end: AnimationEnding?
         var packets: Int32 = 0
         var hidden = 0
         let mayHaveAlpha = container.matroska?.hasAlpha ?? false

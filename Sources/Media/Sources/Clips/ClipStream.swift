@@ -172,10 +172,9 @@ final class ClipStream {
     private func feed() throws(TranscodeError) -> Bool {
         guard let packet, !isDraining else { return false }
         while true {
-            if let end = container.read(packet, of: stream) {
+            if container.read(packet, of: stream) != nil {
                 isDraining = true
                 // Draining returns the remaining whole pictures, even after a break.
-                _ = end
                 return avcodec_send_packet(context, nil) >= 0
             }
             packets += 1
