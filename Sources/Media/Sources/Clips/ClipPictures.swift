@@ -17,7 +17,6 @@ final class ClipPictures {
     private var alphaColors: ClipColors?
     /// The conversion to sRGB; nil if the colours are sRGB.
     private var conversion: ColorConversion?
-    private var isConverted: Bool
     /// The first picture, until the pixels of a picture are requested.
     private var first: ClipStream.Picture?
     /// The error if the first picture cannot be decoded.
@@ -78,17 +77,8 @@ final class ClipPictures {
         guard case .frame(let frame) = picture else { throw damage }
         first = picture
         let tags = ClipColorTags(frame, track, format)
-        let bits: Int
-        if let found = Self.conversion(track, frame, tags, hasAlpha: alpha != nil) {
-            bits = found.bits
-            conversion = consume found
-            isConverted = true
-        } else {
-            bits = 8
-            conversion = nil
-            isConverted = false
-        }
-        let colors = try ClipColors(frame, tags, format, bits: bits)
+        conversion = Self.conversion(track, frame, tags, hasAlpha: alpha != nil)
+        let colors = try ClipColors(frame, tags, format, bits: conversion?.bits ?? 8)
         crop = container.matroska?.crop ?? MatroskaFile.Margins()
         let shown = crop.window(colors.width, colors.height)
         let aspect = ClipOrientation.aspect(track, frame, in: container)
@@ -104,7 +94,7 @@ final class ClipPictures {
         words = try HeapBuffer(count: size.width * size.height)
         let isSized = size == (colors.width, colors.height)
         let isWhole = crop == MatroskaFile.Margins() && orientation.isIdentity
-        let hasPlanes = !isConverted && isSized && isWhole && alphaTrack == nil && !index.hasAlpha
+        let hasPlanes = conversion == nil && isSized && isWhole && alphaTrack == nil && !index.hasAlpha
         siting = hasPlanes ? ClipColors.siting(frame, tags, format) : nil
         planes = try ClipPlanes()
         self.colors = consume colors
@@ -160,7 +150,7 @@ final class ClipPictures {
             return .colors(whole)
         case .frame(let frame):
             let tags = ClipColorTags(frame, stream.stream, format)
-            if !isConverted, colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil {
+            if conversion == nil, colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil {
                 return .planes(try planes.hold(frame))
             }
             planes.release()
@@ -224,16 +214,8 @@ final class ClipPictures {
     private func adapt(to frame: UnsafeMutablePointer<AVFrame>) throws(TranscodeError) {
         let tags = ClipColorTags(frame, stream.stream, format)
         if colors.fits(frame, tags) { return }
-        var bits = 8
-        if let found = Self.conversion(stream.stream, frame, tags, hasAlpha: alpha != nil) {
-            bits = found.bits
-            conversion = consume found
-            isConverted = true
-        } else {
-            conversion = nil
-            isConverted = false
-        }
-        colors = try ClipColors(frame, tags, format, bits: bits)
+        conversion = Self.conversion(stream.stream, frame, tags, hasAlpha: alpha != nil)
+        colors = try ClipColors(frame, tags, format, bits: conversion?.bits ?? 8)
         row = try HeapBuffer(count: colors.width)
         let shown = crop.window(colors.width, colors.height)
         let turned = orientation.size(of: (shown.width, shown.height))
