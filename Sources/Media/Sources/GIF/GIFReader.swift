@@ -173,39 +173,29 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         }
         let output = indices.base
         var decoded = 0
-        let isWhole = forEachBlock { decoder, event in
-            switch event {
-            case .begin(let codeSize): decoder.begin(minimumCodeSize: codeSize, output: output, pixels: pixels)
-            case .data(let block): decoder.decode(block)
-            }
+        if let codeSize { decoder.begin(minimumCodeSize: codeSize, output: output, pixels: pixels) }
+        let isWhole = forEachBlock { decoder, block in
+            decoder.decode(block)
             decoded = decoder.count
         }
         if !isWhole && decoded < pixels && (images > 1 || decoded == 0) { return nil }
         return .indices(UnsafeBufferPointer(start: output, count: decoded))
     }
 
-    private enum BlockEvent {
-        case begin(codeSize: Int)
-        case data(UnsafeBufferPointer<UInt8>)
-    }
-
     /// Calls `body` with the frame's data sub-blocks. Returns whether their terminator was reached.
-    private mutating func forEachBlock(_ body: (inout LZWDecoder, BlockEvent) -> Void) -> Bool {
-        guard let size = codeSize else { return false }
+    private mutating func forEachBlock(_ body: (inout LZWDecoder, UnsafeBufferPointer<UInt8>) -> Void) -> Bool {
+        guard codeSize != nil else { return false }
         codeSize = nil
         var block: UnsafeMutablePointer<GifByteType>?
-        let decodes = GIFQuirks.codeSizes.contains(size)
-        if decodes { body(&decoder, .begin(codeSize: size)) }
         var status = DGifGetCodeNext(source.handle, &block)
         while status == GIF_OK {
             guard let current = block else { return true }
             dataBytes += Int(current[0])
-            if decodes { body(&decoder, .data(UnsafeBufferPointer(start: current + 1, count: Int(current[0])))) }
+            body(&decoder, UnsafeBufferPointer(start: current + 1, count: Int(current[0])))
             status = DGifGetCodeNext(source.handle, &block)
         }
         ending = .brokenOff
-        let rest = source.lastRead
-        if decodes && !rest.isEmpty { body(&decoder, .data(rest.bindMemory(to: UInt8.self))) }
+        body(&decoder, source.lastRead.bindMemory(to: UInt8.self))
         return false
     }
 

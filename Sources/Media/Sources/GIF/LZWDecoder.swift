@@ -43,23 +43,19 @@ struct LZWDecoder: ~Copyable {
     /// Begins an image.
     ///
     /// - Parameters:
-    ///   - minimumCodeSize: 0…11 (``GIFQuirks/codeSizes``).
+    ///   - minimumCodeSize: As coded, 0…255. An image draws nothing unless it is one of ``GIFQuirks/codeSizes``.
     ///   - output: Room for `pixels` indices and ``slack`` more bytes.
     ///   - pixels: Pixels of the image, fewer than 2³².
     mutating func begin(minimumCodeSize: Int, output: UnsafeMutablePointer<UInt8>, pixels: Int) {
         self.output = output
         capacity = pixels
         count = 0
-        isFinished = pixels == 0
+        isFinished = pixels == 0 || !GIFQuirks.codeSizes.contains(minimumCodeSize)
         accumulator = 0
         bits = 0
         self.minimumCodeSize = UInt32(minimumCodeSize)
         clearCode = 1 << UInt32(minimumCodeSize)
-        clear()
-    }
-
-    private mutating func clear() {
-        codeSize = minimumCodeSize + 1
+        codeSize = self.minimumCodeSize + 1
         next = clearCode + 2
         previousLength = 0
     }
