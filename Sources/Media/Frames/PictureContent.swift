@@ -5,40 +5,23 @@ struct PictureContent: Equatable {
     /// or alternate from pixel to pixel.
     let isDrawing: Bool
     /// Whether the dither of a palette is removed.
-    let losesDither: Bool
+    var losesDither = false
     /// Whether this is a film whose dither is removed and that has no visible noise of its own.
-    let isUndithered: Bool
+    var isUndithered = false
     /// The ``FilmDetail`` of an undithered film; 0 for other content.
-    let detail: Double
+    var detail = 0.0
     /// Whether this is a drawing of few pixels and few colours, whose individual pixels are meant to be seen.
-    let isPixelArt: Bool
+    var isPixelArt = false
     /// The share of changes that come from far away in the previous picture, 0…1; see ``FarMotion``.
-    let farShare: Double
+    var farShare = 0.0
     /// The mean share of 16 × 16 blocks that differ from the previous picture, 0…1; 0 for a single picture.
-    let changedShare: Double
+    var changedShare = 0.0
     /// The number of frames of the requested part.
-    let frames: Int
+    var frames = 1
     /// Whether the source is so small that a loss of colour shows whatever the content, as in an emoji or a sticker.
-    let isSmall: Bool
-
+    var isSmall = false
     /// The chroma format for encoders that have a choice: full where the loss of 4:2:0 is visible.
-    var chroma: ChromaFormat
-
-    init(
-        isDrawing: Bool, losesDither: Bool = false, isUndithered: Bool = false, detail: Double = 0, isPixelArt: Bool = false,
-        farShare: Double = 0, changedShare: Double = 0, frames: Int = 1, isSmall: Bool = false, chroma: ChromaFormat = .half
-    ) {
-        self.isDrawing = isDrawing
-        self.losesDither = losesDither
-        self.isUndithered = isUndithered
-        self.detail = detail
-        self.isPixelArt = isPixelArt
-        self.farShare = farShare
-        self.changedShare = changedShare
-        self.frames = frames
-        self.isSmall = isSmall
-        self.chroma = chroma
-    }
+    var chroma = ChromaFormat.half
 
     /// Returns the changed pixels in all frames of a video of `pixels` per picture. Encoders spend most of their time on them.
     func changedPixels(ofPictures pixels: Int) -> Double {
