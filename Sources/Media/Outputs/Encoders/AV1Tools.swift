@@ -41,43 +41,10 @@ struct AV1Tools: Equatable {
         var pixels: Int
         /// The pixels that change, on which encoders spend most of their time.
         var changedPixels: Int
-
-        init(frames: Int, pixels: Int, changedPixels: Int) {
-            self.frames = frames
-            self.pixels = pixels
-            self.changedPixels = changedPixels
-        }
-
-        /// The work of the requested part in the requested size.
-        init(of content: PictureContent, _ summary: AnimationSummary, _ options: TranscodeOptions) {
-            let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
-            let picture = geometry.width * geometry.height
-            self.init(
-                frames: content.frames, pixels: picture * content.frames,
-                changedPixels: Int(content.changedPixels(ofPictures: picture)))
-        }
     }
 
     /// The fewest frames for which lookahead saves more than libaom's additional frames cost.
     private static let fewestFramesAhead = 8
-
-    /// The tools for a video or an image sequence. The thorough search takes up to 0.5 µs per pixel, so the largest work takes
-    /// 20 seconds.
-    init(_ content: PictureContent, _ work: Work) {
-        isDrawing = content.isDrawing
-        chroma = content.chroma
-        keyInterval =
-            KeyInterval(pixels: max(1, work.pixels / max(1, work.frames)), changedShare: content.changedShare).pictures
-        guard work.changedPixels <= 40_000_000, work.pixels <= 400_000_000 else {
-            (effort, middle, speed, looksAhead) = (.quick, isDrawing ? 32 : 24, isDrawing ? 6 : 7, false)
-            return
-        }
-        effort = .thorough
-        looksAhead = work.frames >= Self.fewestFramesAhead
-        middle = isDrawing ? 36 : 31
-        // Slower speeds save bytes only in drawings.
-        speed = isDrawing && work.changedPixels <= 4_000_000 ? 5 : 6
-    }
 
     /// The tools for the alpha plane of these pictures, which has few values and sharp edges.
     ///
@@ -95,18 +62,6 @@ struct AV1Tools: Equatable {
         var tools = self
         tools.isTrial = true
         return tools
-    }
-
-    private init(
-        effort: Effort, isDrawing: Bool, chroma: ChromaFormat, middle: Double, speed: Int64, looksAhead: Bool, keyInterval: Int
-    ) {
-        self.effort = effort
-        self.isDrawing = isDrawing
-        self.chroma = chroma
-        self.middle = middle
-        self.speed = speed
-        self.looksAhead = looksAhead
-        self.keyInterval = keyInterval
     }
 
     /// The quantizer for `quality` 1…100: two straight lines that meet at the default, 60. Lower is better and larger.
@@ -180,5 +135,36 @@ struct AV1Tools: Equatable {
     /// Returns the lookahead in frames, limited so that a job stays within its memory.
     static func lookahead(pixels: Int) -> Int {
         min(19, max(0, 12_000_000 / pixels - 1))
+    }
+}
+
+extension AV1Tools {
+    /// The tools for a video or an image sequence. The thorough search takes up to 0.5 µs per pixel, so the largest work takes
+    /// 20 seconds.
+    init(_ content: PictureContent, _ work: Work) {
+        isDrawing = content.isDrawing
+        chroma = content.chroma
+        keyInterval =
+            KeyInterval(pixels: max(1, work.pixels / max(1, work.frames)), changedShare: content.changedShare).pictures
+        guard work.changedPixels <= 40_000_000, work.pixels <= 400_000_000 else {
+            (effort, middle, speed, looksAhead) = (.quick, isDrawing ? 32 : 24, isDrawing ? 6 : 7, false)
+            return
+        }
+        effort = .thorough
+        looksAhead = work.frames >= Self.fewestFramesAhead
+        middle = isDrawing ? 36 : 31
+        // Slower speeds save bytes only in drawings.
+        speed = isDrawing && work.changedPixels <= 4_000_000 ? 5 : 6
+    }
+}
+
+extension AV1Tools.Work {
+    /// The work of the requested part in the requested size.
+    init(of content: PictureContent, _ summary: AnimationSummary, _ options: TranscodeOptions) {
+        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
+        let picture = geometry.width * geometry.height
+        self.init(
+            frames: content.frames, pixels: picture * content.frames,
+            changedPixels: Int(content.changedPixels(ofPictures: picture)))
     }
 }
