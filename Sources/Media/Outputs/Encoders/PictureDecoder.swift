@@ -11,7 +11,8 @@ final class PictureDecoder {
     /// - Throws: ``EncoderSettings/missing`` if libavcodec lacks the decoder, ``TranscodeError/failed(_:code:)`` or
     ///   `outOfMemory`.
     init<Settings: EncoderSettings>(_ encoder: VideoEncoder<Settings>, _: Settings.Type) throws(TranscodeError) {
-        guard let codec = Settings.decoder else { throw Settings.missing }
+        guard let found = avcodec_find_encoder_by_name(Settings.encoder), let codec = ClipStream.decoder(of: found.pointee.id)
+        else { throw Settings.missing }
         context = avcodec_alloc_context3(codec)
         frame = av_frame_alloc()
         guard let context, frame != nil else { throw .outOfMemory }
@@ -43,17 +44,5 @@ final class PictureDecoder {
             sink(frame)
             av_frame_unref(frame)
         }
-    }
-}
-
-extension EncoderSettings {
-    /// libavcodec's decoder for the encoder's output.
-    fileprivate static var decoder: UnsafePointer<AVCodec>? {
-        guard let codec = avcodec_find_encoder_by_name(encoder) else { return nil }
-        // libavcodec's native AV1 decoder needs a graphics card.
-        if codec.pointee.id == AV_CODEC_ID_AV1 {
-            return avcodec_find_decoder_by_name("libaom-av1") ?? avcodec_find_decoder_by_name("libdav1d")
-        }
-        return avcodec_find_decoder(codec.pointee.id)
     }
 }
