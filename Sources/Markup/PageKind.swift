@@ -60,7 +60,9 @@ package enum PageKind: String, Sendable, CaseIterable {
             // Word writes `[if !mso]` too.
             if tag["xmlns:w"] != nil { return .page }
             for attribute in tag.attributes {
-                let name = Self.withoutSigns(attribute.name)
+                // The AMP sign is short for `amp`, with or without a variation selector.
+                let name = attribute.name.unicodeScalars.map { $0 == "\u{26A1}" ? "amp" : $0 == "\u{FE0F}" ? "" : String($0) }
+                    .joined()
                 if name == "amp4email" { return .mail }
                 if name == "amp" || name == "amp4ads" { return .amp }
                 if name == "xmlns:v" { return .mail }
@@ -71,16 +73,5 @@ package enum PageKind: String, Sendable, CaseIterable {
         default:
             return nil
         }
-    }
-}
-
-extension PageKind {
-    /// Returns the name of an attribute with `amp` in place of the AMP sign, with or without a variation selector.
-    fileprivate static func withoutSigns(_ name: String) -> String {
-        var text = String.UnicodeScalarView()
-        for scalar in name.unicodeScalars where scalar != "\u{FE0F}" {
-            if scalar == "\u{26A1}" { text.append(contentsOf: "amp".unicodeScalars) } else { text.append(scalar) }
-        }
-        return String(text)
     }
 }

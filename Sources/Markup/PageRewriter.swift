@@ -154,7 +154,7 @@ package struct PageRewriter {
             names.removeAll { $0 == attribute.name }
             let value = attribute.value
             guard !CharacterReferences.remain(in: value) || !attribute.name.hasSuffix("set") else {
-                noteSet(value, "its address is uncertain")
+                for link in SourceSet.links(value) where isAnimation(link) { note(link, "its address is uncertain") }
                 continue
             }
             let changed =
@@ -179,10 +179,6 @@ package struct PageRewriter {
             position = last.text.endIndex
         }
         return output + tag.text[position...]
-    }
-
-    private mutating func noteSet(_ value: String, _ reason: String) {
-        for link in SourceSet.links(value) where isAnimation(link) { note(link, reason) }
     }
 
     private mutating func note(_ link: String, _ reason: String) {
