@@ -122,26 +122,19 @@ extension FramePlanes {
 private final class ConvertedPlanes {
     private let width: Int
     private let height: Int
-    private let luma: SamplePlane
-    private let cb: SamplePlane
-    private let cr: SamplePlane
+    private let planes: OwnedPlanes
     /// Two rows of pixels.
     private let rows: HeapBuffer<UInt32>
 
     init(width: Int, height: Int) throws(TranscodeError) {
-        let (evenWidth, evenHeight) = ((width + 1) & ~1, (height + 1) & ~1)
-        luma = try SamplePlane(width: evenWidth, height: evenHeight)
-        cb = try SamplePlane(width: evenWidth / 2, height: evenHeight / 2)
-        cr = try SamplePlane(width: evenWidth / 2, height: evenHeight / 2)
+        planes = try OwnedPlanes(width: (width + 1) & ~1, height: (height + 1) & ~1)
         rows = try HeapBuffer(count: 2 * width)
         rows.base.initialize(repeating: 0, count: 2 * width)
         (self.width, self.height) = (width, height)
     }
 
     func convert(_ words: UnsafeBufferPointer<UInt32>) -> FramePlanes {
-        let planes = PixelConverter.Planes(
-            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride)
+        let planes = planes.planes
         for y in stride(from: 0, to: height, by: 2) {
             for (number, line) in [y, min(y + 1, height - 1)].enumerated() {
                 for x in 0..<width { rows.base[number * width + x] = PixelFormat.yuv(words[line * width + x]) }
@@ -151,7 +144,7 @@ private final class ConvertedPlanes {
                 Rectangle(x: 0, y: y, width: width, height: 2), into: planes)
         }
         return FramePlanes(
-            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride)
+            luma: planes.luma, cb: planes.cb, cr: planes.cr, lumaStride: planes.lumaStride, cbStride: planes.cbStride,
+            crStride: planes.crStride)
     }
 }

@@ -8,11 +8,7 @@ internal import SystemIO
 final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Sendable {
     // Owned by the thread until it signals `ready`, then by the consumer until that signals `taken`.
     private let source: SampleSource<Decoder>
-    private let luma: SamplePlane
-    private let cb: SamplePlane
-    private let cr: SamplePlane
-    /// Empty if the source has no alpha.
-    private let alpha: SamplePlane
+    private let own: OwnedPlanes
     private var outcome: Result<Sample?, TranscodeError> = .success(nil)
 
     private let ready = Semaphore()
@@ -22,16 +18,10 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
 
     /// Starts the thread. Returns nil, with the source unused, if the system has no thread or no memory.
     init?(_ source: SampleSource<Decoder>) {
-        guard let luma = try? SamplePlane(width: source.width, height: source.height),
-            let cb = try? SamplePlane(width: source.width >> source.chroma.shift, height: source.height >> source.chroma.shift),
-            let cr = try? SamplePlane(width: source.width >> source.chroma.shift, height: source.height >> source.chroma.shift),
-            let alpha = try? SamplePlane(width: source.hasAlpha ? source.width : 0, height: source.hasAlpha ? source.height : 0)
+        guard let own = try? OwnedPlanes(width: source.width, height: source.height, source.chroma, hasAlpha: source.hasAlpha)
         else { return nil }
         self.source = source
-        self.luma = luma
-        self.cb = cb
-        self.cr = cr
-        self.alpha = alpha
+        self.own = own
         thread = SystemThread.start(name: "gifreel-decode") { self.run() }
         if thread == nil { return nil }
     }
@@ -41,7 +31,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     func next(into planes: PixelConverter.Planes) throws(TranscodeError) -> Sample? {
         ready.wait()
         guard let sample = try outcome.get() else { return nil }
-        planes.copy(sample.area, from: own, width: source.width, height: source.height)
+        planes.copy(sample.area, from: own.planes, width: source.width, height: source.height)
         taken.signal()
         return sample
     }
@@ -52,13 +42,6 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
         taken.signal()
         thread?.join()
         thread = nil
-    }
-
-    private var own: PixelConverter.Planes {
-        PixelConverter.Planes(
-            luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-            crStride: cr.stride, chroma: source.chroma,
-            alpha: source.hasAlpha ? PixelConverter.AlphaPlane(samples: alpha.samples, stride: alpha.stride) : nil)
     }
 
     private func run() {
@@ -73,7 +56,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
             do throws(TranscodeError) {
                 let sample = try source.next {
                     claim()
-                    return own
+                    return own.planes
                 }
                 isLast = sample == nil
                 result = .success(sample)

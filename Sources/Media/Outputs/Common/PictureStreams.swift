@@ -89,10 +89,12 @@ struct PictureStreams: ~Copyable {
         threads: Int, _ progress: FrameMeter
     ) throws(TranscodeError) {
         // Both planes determine which pictures differ, so a plane that is not encoded is written nevertheless.
-        let unused = try UnusedPlanes(source, color: color == nil, alpha: hasAlpha && alpha == nil)
+        let unused = try OwnedPlanes(
+            width: source.width, height: source.height, source.chroma, hasColor: color == nil,
+            hasAlpha: hasAlpha && alpha == nil)
         func planes() throws(TranscodeError) -> PixelConverter.Planes {
             var planes = try color?.planes() ?? unused.planes
-            if hasAlpha { planes.alpha = try alpha?.alphaPlane() ?? unused.alphaPlane }
+            if hasAlpha { planes.alpha = try alpha?.alphaPlane() ?? unused.planes.alpha }
             return planes
         }
         let thread = threads > 1 ? SampleThread(source) : nil

@@ -84,7 +84,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     private let top: Int
     /// The indices of the pictures among the samples, in ascending order, and the pictures.
     private var indices: [Int] = []
-    private var pictures: [TrialPicture] = []
+    private var pictures: [OwnedPlanes] = []
     /// The number of all pictures of the animation.
     private let samples: Int
     /// Whether the animation has more pictures than are compared.
@@ -116,14 +116,14 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         let count = isShort ? samples : min(Self.mostPictures, max(2, Self.mostPixels / band / 2))
         let middle = max(count, samples / 2)
         isExcerpt = samples > 2 * count
-        let canvas = try TrialPicture(width: width, height: source.height, chroma)
+        let canvas = try OwnedPlanes(width: width, height: source.height, chroma)
         while source.samples < middle + count,
-            try source.next(into: { () throws(TranscodeError) in canvas.planes() }) != nil
+            try source.next(into: { () throws(TranscodeError) in canvas.planes }) != nil
         {
             let index = source.samples - 1
             guard index < count || index >= middle else { continue }
             indices.append(index)
-            pictures.append(try TrialPicture(copying: canvas, from: top, height: height))
+            pictures.append(try OwnedPlanes(copying: canvas, from: top, height: height))
         }
     }
 
@@ -148,7 +148,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     {
         let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
         let canvas =
-            source.height > height ? try TrialPicture(width: width, height: source.height, source.chroma) : nil
+            source.height > height ? try OwnedPlanes(width: width, height: source.height, source.chroma) : nil
         let encoder = try VideoEncoder(width: width, height: height, settings: settings)
         let decoder = try PictureDecoder(encoder, H264Settings.self)
         var similarity = PictureSimilarity()
@@ -164,7 +164,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         }
         let end = (indices.last ?? 0) + Self.lookahead
         func planes() throws(TranscodeError) -> PixelConverter.Planes {
-            if let canvas { canvas.planes() } else { try encoder.planes() }
+            if let canvas { canvas.planes } else { try encoder.planes() }
         }
         while source.samples <= end, try source.next(into: planes) != nil {
             if let canvas { canvas.copy(from: top, height: height, to: try encoder.planes()) }
@@ -230,42 +230,20 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     }
 }
 
-/// A picture that owns its planes.
-private final class TrialPicture {
-    private let luma: SamplePlane
-    private let cb: SamplePlane
-    private let cr: SamplePlane
-
-    let chroma: ChromaFormat
-
-    init(width: Int, height: Int, _ chroma: ChromaFormat) throws(TranscodeError) {
-        self.chroma = chroma
-        luma = try SamplePlane(width: width, height: height)
-        cb = try SamplePlane(width: width >> chroma.shift, height: height >> chroma.shift)
-        cr = try SamplePlane(width: width >> chroma.shift, height: height >> chroma.shift)
-    }
-
+extension OwnedPlanes {
     /// Copies `height` rows of another picture, from the row `top`. Both are even.
-    convenience init(copying other: TrialPicture, from top: Int, height: Int) throws(TranscodeError) {
+    fileprivate convenience init(copying other: OwnedPlanes, from top: Int, height: Int) throws(TranscodeError) {
         try self.init(width: other.width, height: height, other.chroma)
-        other.copy(from: top, height: height, to: planes())
+        other.copy(from: top, height: height, to: planes)
     }
 
     /// Copies `height` rows to the planes, from the row `top`. Both are even.
-    func copy(from top: Int = 0, height: Int, to other: PixelConverter.Planes) {
-        let area = Rectangle(x: 0, y: 0, width: width, height: height)
-        other.copy(area, from: planes(from: top), width: width, height: height)
-    }
-
-    var width: Int { luma.width }
-    var height: Int { luma.height }
-
-    /// The planes without the rows above `top`, an even number.
-    func planes(from top: Int = 0) -> PixelConverter.Planes {
-        let row = top >> chroma.shift
-        return PixelConverter.Planes(
-            luma: luma.samples + top * luma.stride, cb: cb.samples + row * cb.stride, cr: cr.samples + row * cr.stride,
-            lumaStride: luma.stride, cbStride: cb.stride, crStride: cr.stride, chroma: chroma)
+    fileprivate func copy(from top: Int = 0, height: Int, to other: PixelConverter.Planes) {
+        var rows = planes
+        rows.luma += top * rows.lumaStride
+        rows.cb += (top >> chroma.shift) * rows.cbStride
+        rows.cr += (top >> chroma.shift) * rows.crStride
+        other.copy(Rectangle(x: 0, y: 0, width: width, height: height), from: rows, width: width, height: height)
     }
 }
 
@@ -291,8 +269,8 @@ struct PictureSimilarity {
     private var luma = (sum: 0.0, blocks: 0.0)
 
     /// Adds a picture and its decoded counterpart.
-    fileprivate mutating func add(_ picture: TrialPicture, _ frame: UnsafeMutablePointer<AVFrame>) {
-        let (planes, data, strides) = (picture.planes(), frame.pointee.data, frame.pointee.linesize)
+    fileprivate mutating func add(_ picture: OwnedPlanes, _ frame: UnsafeMutablePointer<AVFrame>) {
+        let (planes, data, strides) = (picture.planes, frame.pointee.data, frame.pointee.linesize)
         guard let samples = data.0, let cb = data.1, let cr = data.2 else { return }
         let width = min(picture.width, Int(frame.pointee.width))
         let height = min(picture.height, Int(frame.pointee.height))
