@@ -46,14 +46,7 @@ package enum FactsOutput: OutputMaker {
         var file: [UInt8] = []
         for delay in delays { withUnsafeBytes(of: UInt64(delay).littleEndian) { file += $0 } }
         file += placeholder.bytes + requested.bytes
-        let written: Result<Void, TranscodeError> = file.withUnsafeBytes { bytes in
-            do throws(TranscodeError) {
-                return .success(try FileOutput.write(bytes, to: descriptor))
-            } catch {
-                return .failure(error)
-            }
-        }
-        try written.get()
+        try file.span.bytes.withUnsafeBytes { bytes throws(TranscodeError) in try FileOutput.write(bytes, to: descriptor) }
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: summary.width, height: summary.height,
             frames: frames, samples: 0, duration: delays.reduce(0, +), timescale: summary.timescale,

@@ -47,16 +47,12 @@ enum GIFOutput: OutputMaker {
             let copy = GIFSourceCopy.file(bytes, summary, plays: plays(loopCount: summary.loopCount, rounds: 1)),
             copy.count < result.bytes || !isExact, try GIFSourceCopy.isWhole(bytes, limits: transcoder.limits)
         else { return result }
-        try replace(descriptor, by: copy)
+        guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        try copy.span.bytes.withUnsafeBytes { bytes throws(TranscodeError) in try FileOutput.write(bytes, to: descriptor) }
         // The copy of a still picture may repeat it.
         (result.bytes, result.samples) = (copy.count, summary.delays.count)
         result.duration = result.samples == 1 ? 0 : end
         return result
-    }
-
-    private static func replace(_ descriptor: Int32, by file: [UInt8]) throws(TranscodeError) {
-        guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
-        try file.span.bytes.withUnsafeBytes { bytes throws(TranscodeError) in try FileOutput.write(bytes, to: descriptor) }
     }
 
     /// One play of the animation.
