@@ -5,7 +5,7 @@ internal import CMedia
 /// Edge samples are repeated beyond the edges. Not thread-safe.
 struct PlaneScaler: ~Copyable {
     /// The largest reduction of one step. From 43 up, libswscale's rounded filter weights change flat areas by one level.
-    private static let largestReduction = 32
+    static let largestReduction = 32
 
     /// The steps in order: several for a large reduction.
     private let steps: [ScalingStep]

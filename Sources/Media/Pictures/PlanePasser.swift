@@ -14,9 +14,6 @@ final class PlanePasser {
     /// Planes for pictures given as pixels; nil before the first one.
     private var converted: ConvertedPlanes?
 
-    /// The largest reduction; see ``PlaneScaler``.
-    private static let largestReduction = 32
-
     /// - Parameters:
     ///   - siting: The chroma siting of the clip.
     ///   - keepsSiting: Whether the result may have left-sited chroma.
@@ -28,7 +25,8 @@ final class PlanePasser {
         if isScaled {
             // With an odd side, chroma and luma end at different positions.
             guard source.width % 2 == 0, source.height % 2 == 0,
-                source.width <= geometry.width * Self.largestReduction, source.height <= geometry.height * Self.largestReduction
+                source.width <= geometry.width * PlaneScaler.largestReduction,
+                source.height <= geometry.height * PlaneScaler.largestReduction
             else { return nil }
         } else {
             guard siting == .center || keepsSiting else { return nil }
