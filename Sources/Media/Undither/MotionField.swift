@@ -58,7 +58,9 @@ final class MotionField {
         _ picture: BorderedPlane, _ other: BorderedPlane, _ column: Int, _ row: Int, _ hint: MotionField
     ) -> Vector {
         let block = picture.samples + Self.block * (row * picture.stride + column)
-        var best = (x: 0, y: 0, difference: Self.difference(block, other.samples + (block - picture.samples), picture.stride))
+        let stride = picture.stride
+        let start = other.samples + (block - picture.samples)
+        var best = (x: 0, y: 0, difference: Self.difference(block, stride, start, stride))
         if best.difference == 0 { return Vector(difference: 0) }
         func isInside(_ x: Int, _ y: Int) -> Bool {
             let (left, top) = (column * Self.block + x, row * Self.block + y)
@@ -70,7 +72,7 @@ final class MotionField {
         func measure(_ x: Int, _ y: Int) -> Int32 {
             guard isInside(x, y) else { return .max }
             let place = other.samples + ((row * Self.block + y) * other.stride + column * Self.block + x)
-            let difference = Self.difference(block, place, picture.stride)
+            let difference = Self.difference(block, stride, place, stride)
             if difference < best.difference { best = (x, y, difference) }
             return difference
         }
@@ -100,7 +102,7 @@ final class MotionField {
         let (x, y) = (2 * best.x + (left < right ? -1 : 1), 2 * best.y + (above < below ? -1 : 1))
         for (x, y) in [(x, 2 * best.y), (2 * best.x, y), (x, y)] where isInside(x >> 1, y >> 1) {
             Self.read(other, column, row, x, y, into: interpolated.base)
-            let difference = Self.difference(block, picture.stride, interpolated.base, Self.block)
+            let difference = Self.difference(block, stride, interpolated.base, Self.block)
             if difference < result.difference { result = Vector(x: Int16(x), y: Int16(y), difference: difference) }
         }
         return result
@@ -150,11 +152,6 @@ final class MotionField {
                 pixels[line &* block &+ column] = UInt8(truncatingIfNeeded: max(0, min(255, value)))
             }
         }
-    }
-
-    @inline(__always)
-    private static func difference(_ one: UnsafePointer<UInt8>, _ other: UnsafePointer<UInt8>, _ stride: Int) -> Int32 {
-        difference(one, stride, other, stride)
     }
 
     /// Returns the sum of absolute differences of two blocks. The compiler emits one instruction per row.
