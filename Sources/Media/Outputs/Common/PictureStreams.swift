@@ -76,7 +76,9 @@ struct PictureStreams: ~Copyable {
             let color = run.color ? try encoder(false, samples, passes.color) : nil
             let alpha = run.alpha ? try encoder(true, samples, passes.alpha) : nil
             try feed(samples, color, alpha, isFirstPass: false, threads: threads, meter)
-            try finish(color, alpha, meter)
+            try color?.finish { packet throws(TranscodeError) in try receiveColor(packet, meter) }
+            try alpha?.finish { packet throws(TranscodeError) in try receiveAlpha(packet, isAlone: color == nil, meter) }
+            try store()
         }
         guard pictures.count == times.count else { throw .failed(.encode, code: 0) }
         try removeWaitingAlpha()
@@ -114,15 +116,6 @@ struct PictureStreams: ~Copyable {
             if isFirstPass { progress.leave() }
             try store()
         }
-    }
-
-    /// Ends the streams.
-    private mutating func finish<Settings: EncoderSettings>(
-        _ color: VideoEncoder<Settings>?, _ alpha: VideoEncoder<Settings>?, _ progress: FrameMeter
-    ) throws(TranscodeError) {
-        try color?.finish { packet throws(TranscodeError) in try receiveColor(packet, progress) }
-        try alpha?.finish { packet throws(TranscodeError) in try receiveAlpha(packet, isAlone: color == nil, progress) }
-        try store()
     }
 
     private mutating func receiveColor(

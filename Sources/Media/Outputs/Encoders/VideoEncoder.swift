@@ -60,7 +60,10 @@ final class VideoEncoder<Settings: EncoderSettings> {
         frame.pointee.color_range = context.pointee.color_range
         frame.pointee.colorspace = context.pointee.colorspace
         guard av_frame_get_buffer(frame, 0) >= 0 else { throw .outOfMemory }
-        if case .alpha = settings.plane { fillChroma(frame, rows: (height + 1) / 2) }
+        guard case .alpha = settings.plane else { return }
+        let rows = (height + 1) / 2
+        frame.pointee.data.1?.update(repeating: 128, count: rows * Int(frame.pointee.linesize.1))
+        frame.pointee.data.2?.update(repeating: 128, count: rows * Int(frame.pointee.linesize.2))
     }
 
     deinit {
@@ -69,11 +72,6 @@ final class VideoEncoder<Settings: EncoderSettings> {
         // libavcodec expects the caller to free the statistics.
         av_free(context?.pointee.stats_in)
         avcodec_free_context(&context)
-    }
-
-    private func fillChroma(_ frame: UnsafeMutablePointer<AVFrame>, rows: Int) {
-        frame.pointee.data.1?.update(repeating: 128, count: rows * Int(frame.pointee.linesize.1))
-        frame.pointee.data.2?.update(repeating: 128, count: rows * Int(frame.pointee.linesize.2))
     }
 
     /// Returns the colour planes for the next frame. They hold the previous frame.

@@ -204,7 +204,7 @@ struct GIFFrameEncoder: ~Copyable {
         isExact = false
         if quantizer == nil { quantizer = try ColorQuantizer() }
         quantizer?.begin()
-        forEachChange(area) { quantizer?.count($0) }
+        forEachPixel(area) { _, word, isChanged in if isChanged { quantizer?.count(word) } }
         let colors = quantizer?.palette(255) ?? []
         let palette = Self.palette(colors, hasTransparency: true)
         let nearest = colors.map { palette.index(of: $0) ?? 0 }
@@ -302,10 +302,6 @@ struct GIFFrameEncoder: ~Copyable {
                 place &+= 1
             }
         }
-    }
-
-    private func forEachChange(_ area: Rectangle, _ body: (UInt32) -> Void) {
-        forEachPixel(area) { if $2 { body($1) } }
     }
 }
 
