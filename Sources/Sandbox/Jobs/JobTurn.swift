@@ -16,6 +16,8 @@ package final class JobTurn: Sendable {
     private struct State {
         var urgency: Urgency
         var claims: [Claim] = []
+        var hasBegun = false
+        var progress: FrameProgress?
 
         mutating func add(_ other: Urgency, _ client: ClientNetwork?) {
             if other < urgency { urgency = other }
@@ -32,8 +34,6 @@ package final class JobTurn: Sendable {
     private static let maxClaims = 8
 
     private let state: Mutex<State>
-    private let began = Atomic(false)
-    private let latest = Mutex<FrameProgress?>(nil)
 
     /// - Parameter client: The client that waits for the job; nil if it is unknown, or if no client waits.
     package init(_ urgency: Urgency = .visitor, for client: ClientNetwork? = nil) {
@@ -57,21 +57,21 @@ package final class JobTurn: Sendable {
     }
 
     /// Whether a worker has taken the job, which then runs to its end.
-    package var hasBegun: Bool { began.load(ordering: .acquiring) }
+    package var hasBegun: Bool { state.withLock { $0.hasBegun } }
 
     /// Records that a worker has taken the job.
     package func begin() {
-        began.store(true, ordering: .releasing)
+        state.withLock { $0.hasBegun = true }
     }
 
     /// The worker's progress; nil before its first report. The number of frames never decreases: if a result is too large, the
     /// second attempt counts only once it has passed the first.
-    package var progress: FrameProgress? { latest.withLock { $0 } }
+    package var progress: FrameProgress? { state.withLock { $0.progress } }
 
     /// Stores the worker's latest progress.
     package func report(_ progress: FrameProgress) {
-        latest.withLock { latest in
-            if progress.done >= latest?.done ?? 0 { latest = progress }
+        state.withLock { state in
+            if progress.done >= state.progress?.done ?? 0 { state.progress = progress }
         }
     }
 }
