@@ -210,7 +210,7 @@ extension SerialTests {
             #expect(signal(try error(fault, supervisor)) == SIGSYS)
             #expect(try error(nil, supervisor) == nil)
             #expect(zygote.process == process && zygote.replacements == 0, "the parent was hit")
-            #expect(supervisor.counters.statistics.jobs == [.forbiddenCall: 1, .finished: 1])
+            #expect(supervisor.statistics.jobs == [.forbiddenCall: 1, .finished: 1])
             #expect(!FileManager.default.fileExists(atPath: "/tmp/gifreel-escaped"))
         }
 
@@ -219,7 +219,7 @@ extension SerialTests {
             for fault in [WorkerFault.killedWhenBegun, .killedWhenConverted, .silentEnd, .flood, .wrongSize, nil] {
                 _ = try error(fault, supervisor)
             }
-            let statistics = supervisor.counters.statistics
+            let statistics = supervisor.statistics
             #expect(statistics.jobs == [.killed: 1, .crash: 1, .silent: 1, .untrue: 2, .finished: 1])
             #expect(statistics.cpuMicroseconds > 0)
         }

@@ -9,7 +9,7 @@ package import SystemIO
 /// Nothing that a worker sends is trusted: the reply must be one well-formed message whose numbers are in range and within the
 /// job's limits, and the file is inspected. Both checks happen after the zygote has reported the worker's end, when nothing can
 /// change any more.
-package struct JobSupervisor: Sendable {
+package final class JobSupervisor: Sendable {
     /// The result of a job and the resources that its worker used.
     ///
     /// `codecs` is the parameter of the file's media type that the inspection read from the file.
@@ -19,11 +19,17 @@ package struct JobSupervisor: Sendable {
     private static let attempts = 2
 
     private let zygote: Zygote
-    package let counters: SandboxCounters
+    private let counts = Mutex(SandboxStatistics())
 
-    package init(zygote: Zygote, counters: SandboxCounters = SandboxCounters()) {
+    package init(zygote: Zygote) {
         self.zygote = zygote
-        self.counters = counters
+    }
+
+    /// Counts of finished jobs and replaced zygotes.
+    package var statistics: SandboxStatistics {
+        var statistics = counts.withLock { $0 }
+        statistics.replacedZygotes = zygote.replacements
+        return statistics
     }
 
     /// Runs the job.
@@ -41,12 +47,16 @@ package struct JobSupervisor: Sendable {
     ) throws(SandboxError) -> Outcome {
         do throws(SandboxError) {
             let outcome = try runWithRetries(job, input, output, cancellation, onProgress)
-            counters.count(.finished)
+            count(.finished)
             return outcome
         } catch {
-            counters.count(JobOutcome(error))
+            count(JobOutcome(error))
             throw error
         }
+    }
+
+    private func count(_ outcome: JobOutcome) {
+        counts.withLock { $0.jobs[outcome, default: 0] += 1 }
     }
 
     private func runWithRetries(
@@ -70,7 +80,7 @@ package struct JobSupervisor: Sendable {
             } catch {
                 throw .unavailable(error)
             }
-            if let exit = record.exit { counters.add(cpuMicroseconds: exit.cpuMicroseconds) }
+            if let exit = record.exit { counts.withLock { $0.cpuMicroseconds &+= exit.cpuMicroseconds } }
             if cancellation.isCancelled { throw .cancelled }
             if record.isTimedOut { throw record.exit == nil ? .zygoteUnresponsive : .wallClockTimeout }
             if let misbehaviour = record.misbehaviour { throw .misbehaved(misbehaviour) }
@@ -112,7 +122,7 @@ package struct JobSupervisor: Sendable {
     ///
     /// - Parameter lacksThreads: Whether no more threads can be started.
     static func failure(
-        _ exit: WorkerExit, _ job: WorkerJob, hasBegun: Bool, lacksThreads: (WorkerJob) -> Bool = Self.lacksThreads
+        _ exit: WorkerExit, _ job: WorkerJob, hasBegun: Bool, lacksThreads: (WorkerJob) -> Bool = JobSupervisor.lacksThreads
     ) -> SandboxError? {
         switch (exit.code, exit.signal) {
         case (0, _): nil

@@ -1,6 +1,5 @@
 internal import Glibc
 internal import Media
-internal import Synchronization
 
 /// The outcome of a job, for statistics.
 package enum JobOutcome: String, Sendable, CaseIterable {
@@ -62,24 +61,4 @@ package struct SandboxStatistics: Sendable, Equatable {
     package var cpuMicroseconds = 0
     /// The number of zygote replacements.
     package var replacedZygotes = 0
-
-    package init() {}
-}
-
-/// The counters of job outcomes. Thread-safe.
-package final class SandboxCounters: Sendable {
-    private let state = Mutex(SandboxStatistics())
-
-    package init() {}
-
-    /// The counts so far.
-    package var statistics: SandboxStatistics { state.withLock { $0 } }
-
-    func count(_ outcome: JobOutcome) {
-        state.withLock { $0.jobs[outcome, default: 0] += 1 }
-    }
-
-    func add(cpuMicroseconds: Int) {
-        state.withLock { $0.cpuMicroseconds &+= cpuMicroseconds }
-    }
 }

@@ -36,7 +36,6 @@ package final class WorkerPool: Sendable {
     }
 
     package let configuration: WorkerPoolConfiguration
-    private let zygote: Zygote
     private let supervisor: JobSupervisor
     private let threads: WorkThreads
     private let state = Mutex(State())
@@ -45,7 +44,6 @@ package final class WorkerPool: Sendable {
 
     package init(zygote: Zygote, configuration: WorkerPoolConfiguration) {
         self.configuration = configuration
-        self.zygote = zygote
         supervisor = JobSupervisor(zygote: zygote)
         let most = configuration.workers + 1
         threads = WorkThreads(count: most, limit: most, name: "gifreel-worker")
@@ -74,11 +72,7 @@ package final class WorkerPool: Sendable {
     }
 
     /// Counts of finished jobs and replaced zygotes.
-    package var statistics: SandboxStatistics {
-        var statistics = supervisor.counters.statistics
-        statistics.replacedZygotes = zygote.replacements
-        return statistics
-    }
+    package var statistics: SandboxStatistics { supervisor.statistics }
 
     /// Runs a job as soon as a worker is free and it is the job's turn. Clients are served in turn, each client's most urgent
     /// job first. Equally urgent jobs of a client run in order of arrival.
