@@ -81,13 +81,6 @@ struct ZygoteProcess {
         _exit(status)
     }
 
-    private init(control: Int32, signals: Int32, parent: Worker.Parent, warmUp: Int32?) {
-        self.control = control
-        self.signals = signals
-        self.parent = parent
-        self.warmUp = warmUp
-    }
-
     private mutating func serve() {
         spare = SpareWorker(parent: parent, warmUp: warmUp)
         while true {
@@ -154,12 +147,9 @@ struct ZygoteProcess {
             hasJobEnded = true
         }
         // A fork and a warm-up during a job would take CPU time from the job. A spare worker that ended by itself is not
-        // replaced, because its successors could do the same in a loop.
-        if hasJobEnded, spare == nil, expectsMore { spare = SpareWorker(parent: parent, warmUp: warmUp) }
+        // replaced, because its successors could do the same in a loop. A zygote warms up only if many jobs are expected.
+        if hasJobEnded, spare == nil, warmUp != nil { spare = SpareWorker(parent: parent, warmUp: warmUp) }
     }
-
-    /// Whether many jobs are expected. Only then does the zygote warm up.
-    private var expectsMore: Bool { warmUp != nil }
 
     /// Ends the process, and the spare worker with it.
     private func end() -> Never {
