@@ -91,14 +91,10 @@ package final class Zygote: Sendable {
     ///
     /// - Parameter warmsUp: Whether the zygote runs one conversion first, which pays off if many jobs follow.
     package static func fork(warmsUp: Bool) throws(SystemError) -> Zygote {
-        var pair: [Int32] = [-1, -1]
-        guard clinux_message_pair(&pair) == 0 else { throw SystemError.last("socketpair") }
+        let (control, zygoteEnd) = try messagePair()
         let process = clinux_fork()
-        if process == 0 { ZygoteProcess.run(control: pair[1], warmsUp: warmsUp) }
-        let failure = SystemError.last("fork")
-        close(pair[1])
-        let control = SharedDescriptor(OwnedDescriptor(taking: pair[0]))
-        guard process > 0 else { throw failure }
+        if process == 0 { ZygoteProcess.run(control: zygoteEnd.number, warmsUp: warmsUp) }
+        guard process > 0 else { throw SystemError.last("fork") }
         return Zygote(Running(control: control, process: process), executable: "/proc/self/exe")
     }
 
@@ -118,19 +114,18 @@ package final class Zygote: Sendable {
     }
 
     private static func spawned(_ executable: String) throws(SystemError) -> Running {
-        var pair: [Int32] = [-1, -1]
-        guard clinux_message_pair(&pair) == 0 else { throw SystemError.last("socketpair") }
-        let control = SharedDescriptor(OwnedDescriptor(taking: pair[0]))
-        defer { close(pair[1]) }
+        let (control, zygoteEnd) = try messagePair()
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_adddup2(&actions, pair[1], 3)
+        posix_spawn_file_actions_adddup2(&actions, zygoteEnd.number, 3)
         var process: pid_t = 0
         var arguments = [strdup("gifreel"), strdup(command), nil]
         var environment = [getenv(inherited).flatMap { strdup("\(inherited)=" + String(cString: $0)) }, nil]
         defer { for text in arguments + environment { free(text) } }
-        let code = posix_spawn(&process, executable, &actions, nil, &arguments, &environment)
+        let code = withExtendedLifetime(zygoteEnd) {
+            posix_spawn(&process, executable, &actions, nil, &arguments, &environment)
+        }
         guard code == 0 else { throw SystemError("posix_spawn", code: code) }
         return Running(control: control, process: process)
     }
