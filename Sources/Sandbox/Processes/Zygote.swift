@@ -158,7 +158,7 @@ package final class Zygote: Sendable {
             try MessageChannel(socket: control.number).send(WorkerMessage.job(job), descriptors: descriptors)
         } catch {
             guard error.code == EPIPE || error.code == ECONNRESET || error.code == ENOTCONN else { throw error }
-            control = try replacement(for: control)
+            control = try replace(control)
             try MessageChannel(socket: control.number).send(WorkerMessage.job(job), descriptors: descriptors)
         }
         return Launched(channel: channel, guardian: guardian, control: control)
@@ -180,11 +180,6 @@ package final class Zygote: Sendable {
             return state.running
         }
         watch(running)
-    }
-
-    /// Replaces the zygote of the control socket `dead`. The old zygote and its workers are killed.
-    func replace(_ dead: SharedDescriptor) throws(SystemError) {
-        _ = try replacement(for: dead)
     }
 
     /// Ends the zygote and waits until it is gone. Its CPU time and its workers' then count as that of this process's children.
@@ -234,13 +229,16 @@ package final class Zygote: Sendable {
         let control = running.control
         let thread = SystemThread.start(name: "gifreel-zygotes") { [weak self] in
             _ = Self.hangsUp(control.number, within: -1)
-            if running.startedAt.duration(to: .now) > Self.shortestUsefulLife { _ = try? self?.replacement(for: control) }
+            if running.startedAt.duration(to: .now) > Self.shortestUsefulLife { _ = try? self?.replace(control) }
         }
         thread?.detach()
     }
 
-    /// Returns the control socket of the zygote that replaces the zygote of `dead`. The first of several callers starts it.
-    private func replacement(for dead: SharedDescriptor) throws(SystemError) -> SharedDescriptor {
+    /// Replaces the zygote of the control socket `dead`, unless another caller has. The old zygote and its workers are killed.
+    ///
+    /// - Returns: The control socket of the replacement.
+    @discardableResult
+    func replace(_ dead: SharedDescriptor) throws(SystemError) -> SharedDescriptor {
         var loss: ZygoteLoss?
         var isNew = false
         let (outcome, handler): (Result<Running, SystemError>, (@Sendable (ZygoteLoss) -> Void)?) = state.withLock { state in
