@@ -78,6 +78,11 @@ final class FileOutput {
         }
     }
 
+    /// Shortens the file, by default to nothing.
+    static func truncate(_ descriptor: Int32, to length: Int = 0) throws(TranscodeError) {
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+    }
+
     private func seek(_ offset: Int64, _ whence: Int32) -> Int64 {
         switch whence & ~AVSEEK_FORCE {
         case SEEK_SET: position = offset

@@ -69,7 +69,7 @@ extension OutputMaker {
             guard let lower = try budget.next(after: length, at: quality) else { break }
             quality = lower
             transcoder.options.quality = quality
-            guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+            try FileOutput.truncate(descriptor)
             result = try attempt(transcoder, Decoder.self, bytes, to: descriptor, meter)
         }
         guard let result else { throw .tooLarge(.outputBytes, value: mostBytes + 1, maximum: mostBytes) }

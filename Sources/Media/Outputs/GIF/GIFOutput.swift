@@ -1,6 +1,3 @@
-internal import CMedia
-internal import Glibc
-
 /// Writes a smaller GIF of the same animation, lossless unless a quality is given or the pictures have more colours than GIF
 /// allows.
 enum GIFOutput: OutputMaker {
@@ -47,7 +44,7 @@ enum GIFOutput: OutputMaker {
             let copy = GIFSourceCopy.file(bytes, summary, plays: plays(loopCount: summary.loopCount, rounds: 1)),
             copy.count < result.bytes || !isExact, try GIFSourceCopy.isWhole(bytes, limits: transcoder.limits)
         else { return result }
-        guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        try FileOutput.truncate(descriptor)
         try copy.span.bytes.withUnsafeBytes { bytes throws(TranscodeError) in try FileOutput.write(bytes, to: descriptor) }
         // The copy of a still picture may repeat it.
         (result.bytes, result.samples) = (copy.count, summary.delays.count)

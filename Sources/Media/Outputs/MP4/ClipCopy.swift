@@ -1,5 +1,4 @@
 internal import CMedia
-internal import Glibc
 
 /// Copies the H.264 stream of a clip that needs no encoding, without its sound and with the index in front.
 ///
@@ -107,7 +106,7 @@ struct ClipCopy {
         _ summary: AnimationSummary, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult? {
         if let result = try copy(summary, to: descriptor, progress) { return result }
-        guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        try FileOutput.truncate(descriptor)
         return nil
     }
 

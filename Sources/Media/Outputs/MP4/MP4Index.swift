@@ -41,7 +41,7 @@ struct MP4Index: ~Copyable {
         layout.append(head)
         layout.append(packet: data)
         let length = try file.assemble(layout)
-        guard ftruncate(descriptor, off_t(length)) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        try FileOutput.truncate(descriptor, to: length)
         return length
     }
 

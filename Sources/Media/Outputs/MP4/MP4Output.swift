@@ -1,5 +1,4 @@
 internal import CMedia
-internal import Glibc
 
 /// Writes a video in MP4: samples ▸ encoder ▸ muxer.
 enum MP4Output: OutputMaker {
@@ -38,7 +37,7 @@ enum MP4Output: OutputMaker {
         let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
         let round = result.bytes / transcoder.options.time.loops
         guard let coarser = try settings.coarser(after: round, transcoder, decoder, bytes, summary) else { return result }
-        guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+        try FileOutput.truncate(descriptor)
         return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, progress)
     }
 

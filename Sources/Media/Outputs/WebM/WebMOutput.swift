@@ -1,6 +1,3 @@
-internal import CMedia
-internal import Glibc
-
 /// Writes a VP9 video in WebM, with an alpha plane where the source is transparent.
 enum WebMOutput: OutputMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
@@ -30,7 +27,7 @@ enum WebMOutput: OutputMaker {
             guard rules.adjust(after: result.bytes) else { return result }
             transcoder.options = rules.options
             plan = SamplePlan(rules.options.time, of: summary)
-            guard ftruncate(descriptor, 0) == 0 else { throw .library(.write, code: gifreel_averror(errno)) }
+            try FileOutput.truncate(descriptor)
         }
     }
 
