@@ -58,11 +58,7 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     ///
     /// - Returns: False if there is no next frame or it is incomplete; the canvas then shows the previous frame.
     mutating func next() throws(TranscodeError) -> Bool {
-        if isAtFirst {
-            isAtFirst = false
-        } else {
-            guard try decoder.next() else { return false }
-        }
+        guard try advance() else { return false }
         let frame = decoder.frame.rectangle
         try limits.check(.frames, frames + 1)
         totalPixels += max(canvas.width * canvas.height, frame.width * frame.height)
@@ -77,15 +73,18 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         return true
     }
 
+    /// Reads the header of the next frame. Returns false if there is none.
+    private mutating func advance() throws(TranscodeError) -> Bool {
+        guard isAtFirst else { return try decoder.next() }
+        isAtFirst = false
+        return true
+    }
+
     /// Skips the next frame without decoding it. The canvas is then wrong until a frame covers all of it.
     ///
     /// - Returns: False if there is no next frame or it is incomplete.
     mutating func skip() throws(TranscodeError) -> Bool {
-        if isAtFirst {
-            isAtFirst = false
-        } else {
-            guard try decoder.next() else { return false }
-        }
+        guard try advance() else { return false }
         undither?.enter(decoder)
         frames += 1
         return decoder.skipPixels()
