@@ -98,6 +98,14 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         return nil
     }
 
+    /// Returns the next sample as ``next(into:)`` does. If the source has a thread, the thread has read it.
+    func nextSample(
+        on thread: SampleThread<Decoder>?, into planes: () throws(TranscodeError) -> PixelConverter.Planes
+    ) throws(TranscodeError) -> Sample? {
+        if let thread { return try thread.next(into: try planes()) }
+        return try next(into: planes)
+    }
+
     private func convert(_ area: Rectangle, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
         if case .planes = converter { return try pictures.passPlanes(into: planes) }
         return try pictures.withPicture { canvas throws(TranscodeError) in

@@ -101,14 +101,7 @@ struct PictureStreams: ~Copyable {
         }
         let thread = threads > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
-        while true {
-            let sample: Sample?
-            if let thread {
-                sample = try thread.next(into: planes())
-            } else {
-                sample = try source.next { () throws(TranscodeError) in try planes() }
-            }
-            guard let sample else { break }
+        while let sample = try source.nextSample(on: thread, into: planes) {
             if color != nil && !isFirstPass { try times.grow(by: sample.time) }
             progress.enter(frame: sample.frame)
             try color?.encode { packet throws(TranscodeError) in try receiveColor(packet, progress) }

@@ -67,7 +67,7 @@ enum MP4Output: OutputMaker {
         progress.begin(total: summary.delays.count)
         let thread = transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
-        while let sample = try next(source, thread, into: encoder) {
+        while let sample = try source.nextSample(on: thread, into: { () throws(TranscodeError) in try encoder.planes() }) {
             muxer.expect(time: sample.time)
             progress.enter(frame: sample.frame)
             // The last frame is thus decoded last. If the source breaks off, the last sample is an earlier one, as the muxer
@@ -126,13 +126,5 @@ enum MP4Output: OutputMaker {
                 try muxer.append(packet)
             }
         }
-    }
-
-    /// Reads the next sample into the encoder's planes, from the thread if there is one.
-    private static func next<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
-        _ source: SampleSource<Decoder>, _ thread: SampleThread<Decoder>?, into encoder: VideoEncoder<Settings>
-    ) throws(TranscodeError) -> Sample? {
-        if let thread { return try thread.next(into: encoder.planes()) }
-        return try source.next { () throws(TranscodeError) in try encoder.planes() }
     }
 }
