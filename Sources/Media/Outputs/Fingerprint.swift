@@ -17,7 +17,9 @@ package struct PDQHash: Sendable, Hashable {
 
     /// Returns the number of bits that differ: about 128 for unrelated pictures, at most ``nearDistance`` for variants.
     package func distance(to other: PDQHash) -> Int {
-        Int((bits ^ other.bits).nonzeroBits)
+        let difference = bits ^ other.bits
+        return difference[0].nonzeroBitCount + difference[1].nonzeroBitCount + difference[2].nonzeroBitCount
+            + difference[3].nonzeroBitCount
     }
 
     /// The distance up to which the algorithm's authors consider two pictures the same.
@@ -34,14 +36,6 @@ package struct PDQHash: Sendable, Hashable {
         var bits = SIMD4<UInt64>.zero
         for (index, byte) in bytes.enumerated() { bits[3 - index / 8] = bits[3 - index / 8] << 8 | UInt64(byte) }
         self.bits = bits
-    }
-}
-
-extension SIMD4<UInt64> {
-    /// The number of bits that are 1.
-    @inline(__always)
-    fileprivate var nonzeroBits: UInt64 {
-        UInt64(self[0].nonzeroBitCount + self[1].nonzeroBitCount + self[2].nonzeroBitCount + self[3].nonzeroBitCount)
     }
 }
 
