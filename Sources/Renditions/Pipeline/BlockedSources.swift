@@ -1,15 +1,22 @@
 internal import Media
 package import Store
 
-/// A part of the stored sources, compared with the block list.
-package struct BlockedSources: Sendable {
-    /// The canonical URLs with the labels of their entries, in the order of the URLs.
-    package var found: [(url: String, label: String)] = []
+/// A part of the stored sources, compared with the block list: the body of `GET /cache?blocked=true` (docs/api.md).
+package struct BlockedSources: Codable, Sendable {
+    package struct Source: Codable, Sendable {
+        /// The canonical URL.
+        package let url: String
+        /// The label of the block list's entry.
+        package let label: String
+    }
+
+    /// The sources on the list, in the order of their URLs.
+    package var blocked: [Source] = []
     /// The number of sources that were compared.
     package var compared = 0
     /// The number of sources without stored fingerprints, which were compared at most by the hash of their file.
     package var withoutFingerprints = 0
-    /// Where the next part begins; nil if this is the last one.
+    /// The value of `after` for the next part; nil for the last.
     package var next: String?
 }
 
@@ -41,7 +48,7 @@ extension RenditionPipeline {
                 if let facts, label == nil {
                     label = try await cache.onThread { () throws(CacheError) in blocks.label(of: facts) }
                 }
-                if let label { part.found.append((url, label)) }
+                if let label { part.blocked.append(BlockedSources.Source(url: url, label: label)) }
                 if ContinuousClock.now >= end {
                     part.next = last
                     return part

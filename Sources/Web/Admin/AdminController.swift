@@ -169,8 +169,7 @@ struct AdminController: Sendable {
         if pipeline.blocks == nil { throw .badRequest("The setting block.list is not set.") }
         return .later { [pipeline] in
             do throws(CacheError) {
-                let part = try await pipeline.blockedSources(after: url)
-                return .json(BlockedListing(part))
+                return .json(try await pipeline.blockedSources(after: url))
             } catch {
                 return ProblemDocument.response(Problem(.init(error)))
             }

@@ -104,25 +104,3 @@ package struct CacheListing: Codable, Sendable {
     /// The stored renditions, newest first.
     package let renditions: [Rendition]
 }
-
-/// The body of `GET /cache?blocked=true` (docs/api.md).
-package struct BlockedListing: Codable, Sendable {
-    package struct Source: Codable, Sendable {
-        package let url: String
-        /// The label of the block list's entry.
-        package let label: String
-    }
-
-    package let blocked: [Source]
-    /// The number of sources that were compared.
-    package let compared: Int
-    /// The number of sources that could be compared at most by the hash of their file.
-    package let withoutFingerprints: Int
-    /// The value of `after` for the next part; nil for the last.
-    package let next: String?
-
-    init(_ part: BlockedSources) {
-        blocked = part.found.map { Source(url: $0.url, label: $0.label) }
-        (compared, withoutFingerprints, next) = (part.compared, part.withoutFingerprints, part.next)
-    }
-}

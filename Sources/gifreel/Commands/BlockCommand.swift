@@ -74,7 +74,7 @@ struct BlockCommand: ParsableCommand {
         var (compared, unknown, isComplete, after) = (0, 0, true, "")
         while true {
             let target = "/cache?blocked=true" + (after.isEmpty ? "" : "&after=\(PercentEncoding.encode(after))")
-            let part = try AdminServer.decoded(BlockedListing.self, AdminServer.document(target, of: client, at: admin.server))
+            let part = try AdminServer.decoded(BlockedSources.self, AdminServer.document(target, of: client, at: admin.server))
             compared += part.compared
             unknown += part.withoutFingerprints
             for source in part.blocked {

@@ -114,7 +114,7 @@ struct BlockedFileTests {
                 file, as: ObjectID(source, .gif, original), fileExtension: "original", facts: [], alias: alias,
                 epoch: world.cache.epoch, storing: true)
             let part = try await world.pipeline.blockedSources(after: "")
-            #expect(part.found.map(\.url) == [url] && part.found.map(\.label) == ["case 17"])
+            #expect(part.blocked.map(\.url) == [url] && part.blocked.map(\.label) == ["case 17"])
         }
     }
 
@@ -129,7 +129,7 @@ struct BlockedFileTests {
             var (next, ends) = ("", [String?]())
             for _ in 0..<3 {
                 let part = try await world.pipeline.blockedSources(after: next, within: .zero)
-                #expect(part.found.isEmpty && part.withoutFingerprints == part.compared)
+                #expect(part.blocked.isEmpty && part.withoutFingerprints == part.compared)
                 ends.append(part.next)
                 next = part.next ?? ""
             }
