@@ -14,16 +14,14 @@ package struct ServerClient: Sendable {
     ///   - server: The base URL, such as `http://127.0.0.1:8080`, or `unix:` and the path of a socket. A URL may have a path,
     ///     for a server behind a proxy.
     ///   - timeout: The limit for a whole request, in seconds.
-    ///   - unixPath: The Unix socket to connect to instead of the URL's host and port.
     ///   - usesProxies: Whether variables such as `http_proxy` apply. A token is sent through a proxy only if TLS hides it.
-    package init(server: String, token: String?, timeout: Int = 60, unixPath: String? = nil, usesProxies: Bool = true) {
-        let socket = Self.socketPath(server)
-        self.server = socket == nil ? server : "http://localhost"
+    package init(server: String, token: String?, timeout: Int = 60, usesProxies: Bool = true) {
+        unixPath = Self.socketPath(server)
+        self.server = unixPath == nil ? server : "http://localhost"
         self.token = token
         self.timeout = timeout
-        self.unixPath = unixPath ?? socket
         let hidesToken = token == nil || server.lowercased().hasPrefix("https://")
-        self.usesProxies = usesProxies && self.unixPath == nil && hidesToken
+        self.usesProxies = usesProxies && unixPath == nil && hidesToken
     }
 
     /// The path in an address of the form `unix:PATH`; nil for any other address.

@@ -36,9 +36,8 @@ struct HealthCommand: ParsableCommand {
     /// Exits with 1 unless the server answers 200 in time.
     func run() throws {
         let target = live ? "/healthz" : "/readyz"
-        let address = try server.map(HealthAddress.init(url:)) ?? HealthAddress(try readSettings())
-        let client = ServerClient(
-            server: address.url, token: nil, timeout: timeout, unixPath: address.unixPath, usesProxies: false)
+        let address = try server ?? Self.address(try readSettings())
+        let client = ServerClient(server: address, token: nil, timeout: timeout, usesProxies: false)
         let answer = try translating(try client.send("GET", target)) { (error: HTTPError) in
             SettingsError("\(address): \(error)")
         }
@@ -57,28 +56,14 @@ struct HealthCommand: ParsableCommand {
             return try others.read().settings
         }
     }
-}
 
-/// The address at which the server of a configuration is reached from the same machine.
-private struct HealthAddress: CustomStringConvertible {
-    let url: String
-    var unixPath: String?
-
-    init(url: String) {
-        self.url = url
-    }
-
+    /// The address at which the server of a configuration is reached from the same machine.
+    ///
     /// - Throws: ``SettingsError`` if the server selects a free port and writes it to no file.
-    init(_ settings: Settings) throws(SettingsError) {
-        if let path = settings.http.unixPath {
-            url = "http://localhost"
-            unixPath = path
-            return
-        }
-        url = "http://\(Self.host(settings.http.host ?? "")):\(try Self.port(settings))"
+    private static func address(_ settings: Settings) throws(SettingsError) -> String {
+        if let path = settings.http.unixPath { return "unix:\(path)" }
+        return "http://\(host(settings.http.host ?? "")):\(try port(settings))"
     }
-
-    var description: String { unixPath ?? url }
 
     /// The address of a connection to a server that listens on `host`: a wildcard is reached through loopback.
     private static func host(_ host: String) -> String {
