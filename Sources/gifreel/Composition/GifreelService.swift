@@ -80,7 +80,7 @@ package final class GifreelService: Sendable {
                 return await operatorClient.deliver(request)
             }
             hooks.setHooks(configuration.purgeHooks)
-            traces = TraceExport(configuration.tracing, client: operatorClient, registry: registry, logger: logger)
+            traces = TraceExport(configuration, client: operatorClient, registry: registry, logger: logger)
             let usage = UsageBoard(mounts: configuration.web.mounts, clock: clock)
             web = WebHandler.Dependencies(
                 cache: core.cache, state: core.state, purges: core.purges, prewarm: prewarm,

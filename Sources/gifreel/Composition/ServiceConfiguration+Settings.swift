@@ -58,7 +58,10 @@ extension ServiceConfiguration {
             try PurgeHook(hook, named: name)
         }
         webhooks = Webhooks.Policy(allow: settings.webhooks.allow, key: settings.webhooks.key)
-        tracing = try TracingConfiguration(settings.tracing, node: cluster?.node ?? settings.cluster.node ?? NodeName.current)
+        if let collector = settings.tracing.endpoint {
+            try SettingParser.checkAddress(collector, "tracing.endpoint")
+            try SettingParser.checkFields(settings.tracing.headers, "tracing.headers")
+        }
         secretWarnings = SecretStrength.warnings(settings)
         logLevel = Logger.Level(rawValue: settings.log.level.rawValue) ?? .info
     }

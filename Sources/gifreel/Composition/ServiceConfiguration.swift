@@ -38,7 +38,5 @@ package struct ServiceConfiguration: Sendable {
     package var store: SharedStoreConfiguration?
     /// The part of this node in a cluster; nil if it works alone.
     package var cluster: ClusterConfiguration?
-    /// Where traces are sent; nil exports none.
-    package var tracing: TracingConfiguration?
     package var logLevel: Logger.Level
 }
