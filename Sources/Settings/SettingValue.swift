@@ -2,6 +2,7 @@ package import Fetch
 package import HTTP
 package import Media
 package import Renditions
+package import SystemIO
 
 /// A single value as it is written in files, environment variables and flags.
 package protocol SettingScalar: SettingValue where Scalar == Self {
@@ -164,6 +165,8 @@ extension SourceFormat: UnrangedScalar {
 extension ForwardedField: SettingChoice {}
 
 extension FlashLimit: SettingChoice {}
+
+extension LogFormat: SettingChoice {}
 
 /// The reason why settings cannot be used. The description is one line that names the setting, file, variable or flag.
 package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertible {

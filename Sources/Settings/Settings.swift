@@ -5,6 +5,7 @@ package import Media
 package import Renditions
 package import Sandbox
 package import Store
+package import SystemIO
 
 /// The value of every setting. `Settings()` holds the defaults.
 ///
@@ -285,16 +286,12 @@ package struct Settings: Sendable {
 
     package struct Log: Sendable {
         package var level = Level.info
-        package var format = Format.text
+        package var format = LogFormat.text
         package var client = false
 
         /// The levels of swift-log.
         package enum Level: String, SettingChoice {
             case trace, debug, info, notice, warning, error, critical
-        }
-
-        package enum Format: String, SettingChoice {
-            case text, json
         }
     }
 }

@@ -14,7 +14,7 @@ struct LogFields {
     /// Returns the line with its line feed. No value can end the line or add control characters to it.
     ///
     /// - Parameter hasPriority: Whether the line begins with its level's priority, in the format of journald (sd-daemon(3)).
-    func line(_ format: LogOutput.Format, hasPriority: Bool = false) -> [UInt8] {
+    func line(_ format: LogFormat, hasPriority: Bool = false) -> [UInt8] {
         let prefix = hasPriority ? Array("<\(priority)>".utf8) : []
         switch format {
         case .text: return prefix + text

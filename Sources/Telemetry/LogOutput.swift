@@ -1,21 +1,16 @@
 internal import Glibc
 package import Logging
 internal import Synchronization
-internal import SystemIO
+package import SystemIO
 
-/// The service's log: one line per event on standard error, as text or as JSON.
+/// The service's log: one line per event on standard error.
+///
+/// As text, a line is `time level label: message name=value …`, and a value that is not a single word is quoted, with JSON
+/// escapes. As JSON, it has the members `time`, `level` and `message`, and one member per metadata value.
 ///
 /// Lines go through a ``LineWriter``, so that a logging call never blocks and never fails, whatever happens to standard error.
 package final class LogOutput: Sendable {
-    /// The format of a line.
-    package enum Format: Sendable {
-        /// `time level label: message name=value …`. A value that is not a single word is quoted, with JSON escapes.
-        case text
-        /// A JSON object with the members `time`, `level` and `message`, and one member per metadata value.
-        case json
-    }
-
-    private let format: Format
+    private let format: LogFormat
     /// Whether lines begin with their priority, because they go to the journal.
     private let hasPriorities: Bool
     private let writer: LineWriter?
@@ -29,7 +24,7 @@ package final class LogOutput: Sendable {
     ///   - descriptor: Standard error by default.
     ///   - journalStream: The value of the environment variable `JOURNAL_STREAM`; nil if it is not set.
     package init(
-        format: Format, level: Logger.Level, descriptor: Int32 = 2,
+        format: LogFormat, level: Logger.Level, descriptor: Int32 = 2,
         journalStream: String? = getenv("JOURNAL_STREAM").map { String(cString: $0) }
     ) {
         self.format = format

@@ -1,5 +1,6 @@
 import Glibc
 import Logging
+import SystemIO
 import Testing
 
 @testable import Telemetry
@@ -7,7 +8,7 @@ import Testing
 @Suite("An event is one log line, as text or as JSON") struct LogOutputTests {
     /// What a log writes while `body` uses its logger.
     private func lines(
-        _ format: LogOutput.Format, journal: (stat) -> String? = { _ in nil }, _ body: (Logger) -> Void
+        _ format: LogFormat, journal: (stat) -> String? = { _ in nil }, _ body: (Logger) -> Void
     ) throws -> String {
         try linesOfLog(format, journal: journal) { _, logger in body(logger) }
     }
@@ -16,7 +17,7 @@ import Testing
     ///
     /// - Parameter journal: The value of `JOURNAL_STREAM`, derived from the status of the log's stream.
     private func linesOfLog(
-        _ format: LogOutput.Format, journal: (stat) -> String? = { _ in nil }, _ body: (LogOutput, Logger) -> Void
+        _ format: LogFormat, journal: (stat) -> String? = { _ in nil }, _ body: (LogOutput, Logger) -> Void
     ) throws -> String {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
@@ -81,8 +82,8 @@ import Testing
         #expect(text.hasSuffix(" count=7 digits=42 negative=-1 none=nan request_id=r1 took_ms=2.5\n"))
     }
 
-    @Test(arguments: [LogOutput.Format.text, .json])
-    func linesOfTheJournalsStreamBeginWithTheirPriority(_ format: LogOutput.Format) throws {
+    @Test(arguments: LogFormat.allCases)
+    func linesOfTheJournalsStreamBeginWithTheirPriority(_ format: LogFormat) throws {
         func logAll(_ logger: Logger) {
             for level in Logger.Level.allCases { logger.log(level: level, "m") }
         }
@@ -121,8 +122,8 @@ import Testing
         #expect(String(decoding: fields.line(.text), as: UTF8.self) == "1994-11-06T08:49:37.042Z info gifreel: m\n")
     }
 
-    @Test(arguments: [LogOutput.Format.text, .json])
-    func aFullDiskLosesLinesAndCountsThem(format: LogOutput.Format) throws {
+    @Test(arguments: LogFormat.allCases)
+    func aFullDiskLosesLinesAndCountsThem(format: LogFormat) throws {
         let full = open("/dev/full", O_WRONLY | O_CLOEXEC)
         let log = LogOutput(format: format, level: .info, descriptor: full)
         close(full)

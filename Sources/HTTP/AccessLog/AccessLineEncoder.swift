@@ -2,7 +2,7 @@ internal import SystemIO
 
 /// Encodes access log lines. Works on bytes, because at full load it encodes a line for every request.
 struct AccessLineEncoder {
-    private let format: HTTPAccessLogWriter.Format
+    private let format: LogFormat
     private let includesClientFields: Bool
     private let output = OutputBuffer(capacity: 128 * 1024)
     /// The time of the previous line in milliseconds, and its text. Most lines change only the milliseconds.
@@ -11,7 +11,7 @@ struct AccessLineEncoder {
     /// The address of the previous line, and its text. Behind a proxy, all requests may have the same address.
     private var latest: (address: IPAddress, text: [UInt8])?
 
-    init(format: HTTPAccessLogWriter.Format, includesClientFields: Bool = false) {
+    init(format: LogFormat, includesClientFields: Bool = false) {
         self.format = format
         self.includesClientFields = includesClientFields
     }

@@ -10,11 +10,6 @@ package import SystemIO
 ///
 /// Lines are written through a ``LineWriter``: if they cannot be written fast enough, they are dropped and counted.
 package final class HTTPAccessLogWriter: HTTPObserver {
-    /// The format of a line.
-    package enum Format: Sendable {
-        case text, json
-    }
-
     /// The number of bytes at which encoded lines are queued. The queue accepts or drops all lines of a call at once, and a
     /// batch of long targets may exceed its capacity.
     private static let pieceSize = 64 * 1024
@@ -29,7 +24,7 @@ package final class HTTPAccessLogWriter: HTTPObserver {
     ///   - capacity: The maximum number of queued bytes.
     /// - Throws: ``SystemError`` if the descriptor is not open.
     package init(
-        duplicating descriptor: Int32, format: Format, includesClientFields: Bool = false, capacity: Int = 4 << 20
+        duplicating descriptor: Int32, format: LogFormat, includesClientFields: Bool = false, capacity: Int = 4 << 20
     ) throws(SystemError) {
         output = try LineWriter(duplicating: descriptor, capacity: capacity, name: "gifreel-access") { dropped in
             let encoder = AccessLineEncoder(format: format)

@@ -28,7 +28,7 @@ struct LocalPipeline {
         // A run on a directory of its own takes no part in a cluster, and misses its purges.
         let holdsPuts = configuration.cluster != nil
         configuration.cluster = nil
-        log = LogOutput(format: configuration.settings.log.format == .json ? .json : .text, level: .error)
+        log = LogOutput(format: configuration.settings.log.format, level: .error)
         let logger = log.makeLogger()
         do {
             core = try RenditionCore(

@@ -103,7 +103,7 @@ struct ServeCommand: ParsableCommand {
         let read = try settings.read()
         var configuration = try ServiceConfiguration(read.settings)
         let descriptorWarning = configuration.fit(descriptorLimit: DescriptorLimit.current)
-        let log = LogOutput(format: configuration.settings.log.format == .json ? .json : .text, level: configuration.logLevel)
+        let log = LogOutput(format: configuration.settings.log.format, level: configuration.logLevel)
         let logger = log.makeLogger(metadataProvider: .request)
         if !read.ignoredVariables.isEmpty {
             logger.notice(
@@ -206,7 +206,7 @@ struct ServeCommand: ParsableCommand {
     /// The access log on standard output; nil if that is closed.
     private static func accessLog(_ configuration: ServiceConfiguration) -> HTTPAccessLogWriter? {
         try? HTTPAccessLogWriter(
-            duplicating: STDOUT_FILENO, format: configuration.settings.log.format == .json ? .json : .text,
+            duplicating: STDOUT_FILENO, format: configuration.settings.log.format,
             includesClientFields: configuration.http.recordsClientFields)
     }
 }

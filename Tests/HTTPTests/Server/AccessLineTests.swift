@@ -56,7 +56,7 @@ import Testing
         return entry
     }
 
-    @Test(arguments: [HTTPAccessLogWriter.Format.text, .json]) func lineIsVisibleASCII(format: HTTPAccessLogWriter.Format) {
+    @Test(arguments: LogFormat.allCases) func lineIsVisibleASCII(format: LogFormat) {
         var random = SeededNumbers(seed: 4)
         for _ in 0..<100 {
             var batch = HTTPAccessBatch()

@@ -105,7 +105,7 @@ import Testing
         texts.referrer = text("https://page.test/\"")
         texts.userAgent = text("Agent\u{1b}/1")
         batch.append(AccessEntry(), texts)
-        let lines = [HTTPAccessLogWriter.Format.text, .json].flatMap { format in
+        let lines = LogFormat.allCases.flatMap { format in
             [false, true].map { includesClientFields in
                 var encoder = AccessLineEncoder(format: format, includesClientFields: includesClientFields)
                 batch.forEach { encoder.append($0) }
@@ -164,7 +164,7 @@ import Testing
     }
 
     @Test func clientsCannotForgeLogLines() async throws {
-        for format in [HTTPAccessLogWriter.Format.text, .json] {
+        for format in LogFormat.allCases {
             var pipe: [Int32] = [0, 0]
             #expect(Glibc.pipe(&pipe) == 0)
             let output = SharedDescriptor(OwnedDescriptor(taking: pipe[0]))
