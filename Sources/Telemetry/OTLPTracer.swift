@@ -104,9 +104,8 @@ package final class OTLPSpan: Tracing.Span {
         record.withLock { $0?.add(event) }
     }
 
-    package func addLink(_ link: SpanLink) {
-        record.withLock { $0?.add(link) }
-    }
+    /// Does nothing: no request belongs to more than one trace.
+    package func addLink(_ link: SpanLink) {}
 
     /// Records an error as an event with the attributes of OpenTelemetry's semantic conventions for exceptions.
     package func recordError<Instant: TracerInstant>(

@@ -2,8 +2,8 @@ internal import Tracing
 
 /// The data that a span has recorded.
 struct SpanRecord: Sendable {
-    /// The maximum number of events, and of links, per span; the rest are only counted.
-    static let maxItems = 16
+    /// The maximum number of events per span; the rest are only counted.
+    static let maxEvents = 16
 
     var name: String
     let position: TraceParent
@@ -18,15 +18,9 @@ struct SpanRecord: Sendable {
     var attributes = SpanAttributes()
     var status: SpanStatus?
     private(set) var events: [SpanEvent] = []
-    private(set) var links: [SpanLink] = []
     private(set) var droppedEvents = 0
-    private(set) var droppedLinks = 0
 
     mutating func add(_ event: SpanEvent) {
-        if events.count < Self.maxItems { events.append(event) } else { droppedEvents += 1 }
-    }
-
-    mutating func add(_ link: SpanLink) {
-        if links.count < Self.maxItems { links.append(link) } else { droppedLinks += 1 }
+        if events.count < Self.maxEvents { events.append(event) } else { droppedEvents += 1 }
     }
 }

@@ -81,19 +81,11 @@ private struct SpanObject: Encodable {
     private let attributes: [KeyValue]?
     private let events: [Event]?
     private let droppedEventsCount: Int?
-    private let links: [Link]?
-    private let droppedLinksCount: Int?
     private let status: Status?
 
     private struct Event: Encodable {
         let timeUnixNano: String
         let name: String
-        let attributes: [KeyValue]
-    }
-
-    private struct Link: Encodable {
-        let traceId: String
-        let spanId: String
         let attributes: [KeyValue]
     }
 
@@ -124,13 +116,6 @@ private struct SpanObject: Encodable {
         }
         self.events = events.isEmpty ? nil : events
         droppedEventsCount = span.droppedEvents == 0 ? nil : span.droppedEvents
-        let links = span.links.compactMap { link in
-            link.context.trace.map {
-                Link(traceId: $0.traceID, spanId: $0.spanID, attributes: KeyValue.list(link.attributes))
-            }
-        }
-        self.links = links.isEmpty ? nil : links
-        droppedLinksCount = span.droppedLinks == 0 ? nil : span.droppedLinks
         status = span.status.map { Status(code: $0.code == .ok ? 1 : 2, message: $0.message) }
     }
 }
@@ -160,13 +145,7 @@ private struct KeyValue: Encodable {
         case .int64(let number): .whole(number)
         case .double(let number): .number(number)
         case .bool(let flag): .flag(flag)
-        case .stringArray(let texts): .list(texts.map { .text(cut($0)) })
-        case .stringConvertibleArray(let values): .list(values.map { .text(cut("\($0)")) })
-        case .int32Array(let numbers): .list(numbers.map { .whole(Int64($0)) })
-        case .int64Array(let numbers): .list(numbers.map { .whole($0) })
-        case .doubleArray(let numbers): .list(numbers.map { .number($0) })
-        case .boolArray(let flags): .list(flags.map { .flag($0) })
-        // swift-distributed-tracing requires a default, so that it can add cases.
+        // This program sets no arrays.
         default: nil
         }
     }
@@ -182,14 +161,9 @@ private enum AnyValue: Encodable {
     case whole(Int64)
     case number(Double)
     case flag(Bool)
-    case list([AnyValue])
 
     private enum Name: String, CodingKey {
-        case stringValue, intValue, doubleValue, boolValue, arrayValue
-    }
-
-    private struct Values: Encodable {
-        let values: [AnyValue]
+        case stringValue, intValue, doubleValue, boolValue
     }
 
     func encode(to encoder: any Encoder) throws {
@@ -199,7 +173,6 @@ private enum AnyValue: Encodable {
         case .whole(let number): try object.encode("\(number)", forKey: .intValue)
         case .number(let number): try object.encode(number, forKey: .doubleValue)
         case .flag(let flag): try object.encode(flag, forKey: .boolValue)
-        case .list(let values): try object.encode(Values(values: values), forKey: .arrayValue)
         }
     }
 }

@@ -42,38 +42,28 @@ import Tracing
         #expect(TraceDocument([try record(kind)], of: Self.resource).text.contains(#""kind":\#(number),"#))
     }
 
-    @Test func attributesOfEveryTypeHaveTheirMember() throws {
+    @Test func attributesHaveTheMemberOfTheirType() throws {
         var span = try record()
         span.attributes = [
-            "a": "text", "b": 7, "c": 0.5, "d": true, "e": .stringArray(["x", "y"]), "f": .int64Array([1]),
-            "g": .double(.infinity), "h": .stringConvertible(Int64(9)), "i": .doubleArray([1.5]), "j": .boolArray([false]),
+            "a": "text", "b": 7, "c": 0.5, "d": true, "e": .double(.infinity), "f": .stringConvertible(Int64(9)),
         ]
         let text = TraceDocument([span], of: Self.resource).text
         for expected in [
             #"{"key":"a","value":{"stringValue":"text"}}"#, #"{"key":"b","value":{"intValue":"7"}}"#,
             #"{"key":"c","value":{"doubleValue":0.5}}"#, #"{"key":"d","value":{"boolValue":true}}"#,
-            #"{"key":"e","value":{"arrayValue":{"values":[{"stringValue":"x"},{"stringValue":"y"}]}}}"#,
-            #"{"key":"f","value":{"arrayValue":{"values":[{"intValue":"1"}]}}}"#,
-            #"{"key":"g","value":{"doubleValue":"Infinity"}}"#, #"{"key":"h","value":{"stringValue":"9"}}"#,
-            #"{"key":"i","value":{"arrayValue":{"values":[{"doubleValue":1.5}]}}}"#,
-            #"{"key":"j","value":{"arrayValue":{"values":[{"boolValue":false}]}}}"#,
+            #"{"key":"e","value":{"doubleValue":"Infinity"}}"#, #"{"key":"f","value":{"stringValue":"9"}}"#,
         ] {
             #expect(text.contains(expected), "\(expected) in \(text)")
         }
     }
 
-    @Test func eventsAndLinksAreBoundedAndLongTextsAreCut() throws {
+    @Test func eventsAreBoundedAndLongTextsAreCut() throws {
         var span = try record()
         for number in 0..<20 { span.add(SpanEvent(name: "event \(number)")) }
-        var context = ServiceContext.topLevel
-        context.trace = TraceParent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
-        for _ in 0..<17 { span.add(SpanLink(context: context, attributes: [:])) }
         span.attributes = ["long": .string(String(repeating: "é", count: 1000))]
         let text = TraceDocument([span], of: Self.resource).text
-        #expect(text.contains(#""droppedEventsCount":4"#) && text.contains(#""droppedLinksCount":1"#))
+        #expect(text.contains(#""droppedEventsCount":4"#))
         #expect(text.contains(#""name":"event 15""#) && !text.contains("event 16"))
-        let link = #""spanId":"b7ad6b7169203331","traceId":"0af7651916cd43dd8448eb211c80319c""#
-        #expect(text.contains(link))
         #expect(text.count { $0 == "é" } == 256)
     }
 }
