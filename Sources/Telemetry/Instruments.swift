@@ -40,27 +40,8 @@ final class FloatingPointCounterInstrument: MetricInstrument, FloatingPointCount
     func reset() { sum.withLock { $0 = 0 } }
 }
 
-/// A gauge: the last value that was set. Also used for recorders that do not aggregate.
-final class GaugeInstrument: MetricInstrument, MeterHandler, RecorderHandler {
-    private let current = Mutex(0.0)
-
-    var value: SeriesValue { .number(current.withLock { $0 }) }
-
-    func set(_ value: Int64) { set(Double(value)) }
-
-    func set(_ value: Double) { current.withLock { $0 = value } }
-
-    func increment(by amount: Double) { current.withLock { $0 += amount } }
-
-    func decrement(by amount: Double) { current.withLock { $0 -= amount } }
-
-    func record(_ value: Int64) { set(value) }
-
-    func record(_ value: Double) { set(value) }
-}
-
 /// A histogram. It accepts durations in nanoseconds and reports seconds.
-final class HistogramInstrument: MetricInstrument, RecorderHandler, TimerHandler {
+final class HistogramInstrument: MetricInstrument, TimerHandler {
     private struct State {
         var counts: [UInt64]
         var sum = 0.0
@@ -76,9 +57,8 @@ final class HistogramInstrument: MetricInstrument, RecorderHandler, TimerHandler
 
     var value: SeriesValue { state.withLock { .histogram(counts: $0.counts, sum: $0.sum) } }
 
-    func record(_ value: Int64) { record(Double(value)) }
-
-    func record(_ value: Double) {
+    func recordNanoseconds(_ duration: Int64) {
+        let value = Double(duration) / 1e9
         // A bucket counts observations up to its bound. With few buckets, a linear search is faster than a binary search.
         let bucket = bounds.firstIndex { value <= $0 } ?? bounds.count
         state.withLock { state in
@@ -86,8 +66,6 @@ final class HistogramInstrument: MetricInstrument, RecorderHandler, TimerHandler
             state.sum += value
         }
     }
-
-    func recordNanoseconds(_ duration: Int64) { record(Double(duration) / 1e9) }
 
     /// Does nothing: the unit is in the family's name.
     func preferDisplayUnit(_ unit: TimeUnit) {}

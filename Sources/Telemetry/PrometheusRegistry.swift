@@ -53,29 +53,24 @@ package final class PrometheusRegistry: MetricsFactory {
         instrument(label, dimensions, .counter) { _ in FloatingPointCounterInstrument() }
     }
 
-    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
-        instrument(label, dimensions, .gauge) { _ in GaugeInstrument() }
-    }
-
-    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
-        aggregate
-            ? instrument(label, dimensions, .histogram([])) { HistogramInstrument(bounds: $0) }
-            : instrument(label, dimensions, .gauge) { _ in GaugeInstrument() }
-    }
-
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         instrument(label, dimensions, .histogram([])) { HistogramInstrument(bounds: $0) }
     }
 
-    package func destroyCounter(_ handler: any CounterHandler) { remove(handler) }
+    /// Discards the values: gauges are read when metrics are collected.
+    package func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler { NOOPMetricsHandler.instance }
 
-    package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) { remove(handler) }
+    /// Discards the values: only durations are recorded.
+    package func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+        NOOPMetricsHandler.instance
+    }
 
-    package func destroyMeter(_ handler: any MeterHandler) { remove(handler) }
-
-    package func destroyRecorder(_ handler: any RecorderHandler) { remove(handler) }
-
-    package func destroyTimer(_ handler: any TimerHandler) { remove(handler) }
+    // Series exist as long as the process.
+    package func destroyCounter(_ handler: any CounterHandler) {}
+    package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
+    package func destroyMeter(_ handler: any MeterHandler) {}
+    package func destroyRecorder(_ handler: any RecorderHandler) {}
+    package func destroyTimer(_ handler: any TimerHandler) {}
 
     /// Returns the instrument of a series, created on first use.
     private func instrument<Made: MetricInstrument>(
@@ -91,16 +86,6 @@ package final class PrometheusRegistry: MetricsFactory {
             entry.instruments[labels] = made
             series[name] = entry
             return made
-        }
-    }
-
-    private func remove(_ handler: AnyObject) {
-        series.withLock { series in
-            for name in Array(series.keys) {
-                guard var entry = series[name] else { continue }
-                entry.instruments = entry.instruments.filter { $0.value !== handler }
-                series[name] = entry
-            }
         }
     }
 }

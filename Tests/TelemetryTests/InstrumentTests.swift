@@ -11,16 +11,6 @@ import Testing
         return registry.text(.prometheus)
     }
 
-    @Test func aGaugeGoesUpAndDown() {
-        let lines = text { registry in
-            let meter = Meter(label: "load", factory: registry)
-            meter.set(5.0)
-            meter.increment(by: 2.5)
-            meter.decrement(by: 4.0)
-        }
-        #expect(lines.contains("# TYPE load gauge\nload 3.5\n"))
-    }
-
     @Test func aCounterOfFractionsOnlyGrows() {
         let lines = text { registry in
             let counter = FloatingPointCounter(label: "seconds_total", factory: registry)
@@ -28,17 +18,6 @@ import Testing
             counter.increment(by: -1.0)
         }
         #expect(lines.contains("seconds_total 1.5\n"))
-    }
-
-    @Test func aDestroyedInstrumentIsNoLongerWritten() {
-        let registry = PrometheusRegistry([])
-        let first = Counter(label: "a_total", dimensions: [("x", "1")], factory: registry)
-        let second = Counter(label: "a_total", dimensions: [("x", "2")], factory: registry)
-        first.increment()
-        second.increment()
-        first.destroy()
-        let lines = registry.text(.prometheus)
-        #expect(!lines.contains("x=\"1\"") && lines.contains("a_total{x=\"2\"} 1\n"))
     }
 
     @Test func theValuesOfALabelCanBeSeenBeforeTheFirstEvent() {
