@@ -12,16 +12,6 @@ package protocol HTTPHandler: Sendable {
     func response(to error: HTTPProtocolError) -> HTTPResponse
 }
 
-extension HTTPHandler {
-    /// Returns the error's sentence as text.
-    package func response(to error: HTTPProtocolError) -> HTTPResponse {
-        var response = HTTPResponse(
-            status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
-        if let seconds = error.retryAfter { response.headers.append("Retry-After", String(seconds)) }
-        return response
-    }
-}
-
 /// A handler's decision about a request.
 package enum HTTPReply {
     /// A response that is available now and is sent in the same turn of the loop.

@@ -29,6 +29,16 @@ func withServer(
     await server.stop()
 }
 
+extension HTTPHandler {
+    /// Returns the error's sentence as text.
+    func response(to error: HTTPProtocolError) -> HTTPResponse {
+        var response = HTTPResponse(
+            status: error.status, contentType: "text/plain; charset=utf-8", text: error.sentence + "\n")
+        if let seconds = error.retryAfter { response.headers.append("Retry-After", String(seconds)) }
+        return response
+    }
+}
+
 /// A handler that calls a closure.
 struct ClosureHandler: HTTPHandler {
     let body: @Sendable (borrowing HTTPRequest) -> HTTPReply

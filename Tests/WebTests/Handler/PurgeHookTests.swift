@@ -229,6 +229,8 @@ import Testing
             heads.append("\(request.method) \(request.target) \(request.header("Authorization") ?? "")")
             return .receive(Sink(received))
         }
+
+        func response(to error: HTTPProtocolError) -> HTTPResponse { HTTPResponse(status: error.status) }
     }
 
     @Test func aPurgeCallsAServer() async throws {
