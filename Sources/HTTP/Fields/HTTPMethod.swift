@@ -1,6 +1,6 @@
 /// A request method (RFC 9110 section 9). Methods are case-sensitive: `get` is not `GET`.
 package enum HTTPMethod: Sendable, Hashable, CustomStringConvertible {
-    case get, head, post, put, delete, options, patch, trace, connect
+    case get, head, post, delete, options, connect
     /// The method that removes a resource from a cache. No RFC defines it, but Squid, Varnish and their clients use it.
     case purge
     /// Any other method, spelled as the client sent it.
@@ -12,11 +12,8 @@ package enum HTTPMethod: Sendable, Hashable, CustomStringConvertible {
         case .get: "GET"
         case .head: "HEAD"
         case .post: "POST"
-        case .put: "PUT"
         case .delete: "DELETE"
         case .options: "OPTIONS"
-        case .patch: "PATCH"
-        case .trace: "TRACE"
         case .connect: "CONNECT"
         case .purge: "PURGE"
         case .other(let name): name
@@ -33,11 +30,8 @@ package enum HTTPMethod: Sendable, Hashable, CustomStringConvertible {
             switch String(decoding: token, as: UTF8.self) {
             case "HEAD": .head
             case "POST": .post
-            case "PUT": .put
             case "DELETE": .delete
             case "OPTIONS": .options
-            case "PATCH": .patch
-            case "TRACE": .trace
             case "CONNECT": .connect
             case "PURGE": .purge
             case let name: .other(name)

@@ -8,40 +8,30 @@ package enum HTTPStatus {
     /// Whether a response with this status never has a body (RFC 9112 section 6.3).
     static func isBodiless(_ status: Int) -> Bool { status == 204 || status == 304 || status < 200 }
 
-    /// Returns the reason phrase (RFC 9110 section 15; RFC 6585 for 428, 429 and 431).
+    /// Returns the reason phrase of a status that the server sends (RFC 9110 section 15; RFC 6585 for 429 and 431).
     package static func reason(_ status: Int) -> String {
         switch status {
-        case 100: "Continue"
         case 200: "OK"
-        case 201: "Created"
         case 202: "Accepted"
         case 204: "No Content"
         case 206: "Partial Content"
-        case 301: "Moved Permanently"
         case 302: "Found"
-        case 303: "See Other"
         case 304: "Not Modified"
-        case 307: "Temporary Redirect"
-        case 308: "Permanent Redirect"
         case 400: "Bad Request"
         case 401: "Unauthorized"
         case 403: "Forbidden"
         case 404: "Not Found"
         case 405: "Method Not Allowed"
-        case 406: "Not Acceptable"
         case 408: "Request Timeout"
         case 409: "Conflict"
         case 410: "Gone"
-        case 411: "Length Required"
         case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 414: "URI Too Long"
         case 415: "Unsupported Media Type"
         case 416: "Range Not Satisfiable"
         case 417: "Expectation Failed"
-        case 421: "Misdirected Request"
         case 422: "Unprocessable Content"
-        case 428: "Precondition Required"
         case 429: "Too Many Requests"
         case 431: "Request Header Fields Too Large"
         case 451: "Unavailable For Legal Reasons"
