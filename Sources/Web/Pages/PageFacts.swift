@@ -8,11 +8,6 @@ struct PageFacts {
     private let facts: SourceFacts
     private let blur: PlayerPage.Blur?
 
-    init(_ facts: SourceFacts) {
-        self.facts = facts
-        blur = nil
-    }
-
     /// - Parameter rendition: A rendition of the format `json`.
     /// - Returns: Nil if the facts cannot be read.
     init?(_ rendition: CachedRendition) {

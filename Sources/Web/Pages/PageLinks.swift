@@ -19,12 +19,6 @@ struct PageVideo: Sendable {
 
 /// The addresses of a player page, its video and its poster.
 struct PageLinks {
-    /// One encoding of the video.
-    struct VideoSource: Equatable {
-        let target: String
-        let type: String
-    }
-
     /// The part of an absolute address before a target: scheme, host and the path of the public URL. Empty if an HTTP/1.0
     /// client sent no host.
     let base: String
@@ -37,7 +31,7 @@ struct PageLinks {
     let video: String
     let namedVideo: String
     /// The encodings of the video in the order in which a browser tries them. The last one is ``video``.
-    let sources: [VideoSource]
+    let sources: [(target: String, type: String)]
     let poster: String
     let namedPoster: String
     /// The address of the GIF, shown in place of a video that is not stored yet; nil for the video.
@@ -68,9 +62,7 @@ struct PageLinks {
         namedPage = namedTarget
         self.video = addresses.target(video.rendition)
         namedVideo = addresses.target(video.rendition, isNamed: true)
-        sources = [smaller, video].compactMap { video in
-            video.map { VideoSource(target: addresses.target($0.rendition), type: $0.type) }
-        }
+        sources = [smaller, video].compactMap(\.self).map { (target: addresses.target($0.rendition), type: $0.type) }
         self.poster = addresses.target(poster)
         namedPoster = addresses.target(poster, isNamed: true)
         self.original = original
