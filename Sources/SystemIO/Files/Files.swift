@@ -83,27 +83,21 @@ package enum Files {
     }
 
     /// Whether the path names a directory; symbolic links are followed.
-    package static func isDirectory(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-    }
+    package static func isDirectory(_ path: String) -> Bool { kind(of: path) == S_IFDIR }
 
     /// Whether the path names a regular file; symbolic links are followed.
-    package static func isRegular(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-    }
+    package static func isRegular(_ path: String) -> Bool { kind(of: path) == S_IFREG }
 
     /// Whether the path names a pipe; symbolic links are followed.
-    package static func isPipe(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFIFO
-    }
+    package static func isPipe(_ path: String) -> Bool { kind(of: path) == S_IFIFO }
 
     /// Whether the path names anything; symbolic links are followed.
-    package static func exists(_ path: String) -> Bool {
+    package static func exists(_ path: String) -> Bool { kind(of: path) != nil }
+
+    /// The type bits of a file's mode; nil if the path names nothing.
+    private static func kind(of path: String) -> mode_t? {
         var status = stat()
-        return stat(path, &status) == 0
+        return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
     }
 
     /// Whether the path names a socket; nil if it names nothing. Symbolic links are not followed.
