@@ -20,16 +20,16 @@ package struct MissAllowance: Sendable {
 
     /// The permission of one request, for which all misses together count as one.
     package var countedOnce: MissAllowance {
-        let grant = Grant()
+        let isGiven = Mutex(false)
         return MissAllowance { isRequired in
-            grant.isGiven.withLock { isGiven in
+            isGiven.withLock { isGiven in
                 if isGiven { return nil }
                 let wait = take(isRequired)
                 isGiven = wait == nil
                 return wait
             }
         } giveBack: {
-            let wasGiven = grant.isGiven.withLock { isGiven in
+            let wasGiven = isGiven.withLock { isGiven in
                 defer { isGiven = false }
                 return isGiven
             }
@@ -74,8 +74,4 @@ package struct MissAllowance: Sendable {
     ///
     /// - Returns: Whether the miss may go on.
     package func useIfAvailable() -> Bool { take(false) == nil }
-
-    private final class Grant: Sendable {
-        let isGiven = Mutex(false)
-    }
 }

@@ -33,23 +33,23 @@ package final class Waiters: Sendable {
             state.lastNumber += 1
             return state.lastNumber
         }
-        let isExpired = ExpiryFlag()
+        let isExpired = Atomic(false)
         var isOver = false
         var timer: (any AnyObject & Sendable)?
-        while !isOver, !Task.isCancelled, !isExpired.isSet {
+        while !isOver, !Task.isCancelled, !isExpired.load(ordering: .acquiring) {
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     state.withLock { $0.waiting[number] = continuation }
                     // Started after the registration: otherwise a short limit could expire before there is a waiter to resume.
                     if timer == nil, let limit {
                         timer = time.after(limit) { [weak self] in
-                            isExpired.set()
+                            isExpired.store(true, ordering: .releasing)
                             self?.resume(number)
                         }
                     }
                     // A change, expiry or cancellation before the registration found no waiter to resume.
                     isOver = isMet()
-                    if isOver || Task.isCancelled || isExpired.isSet { resume(number) }
+                    if isOver || Task.isCancelled || isExpired.load(ordering: .acquiring) { resume(number) }
                 }
             } onCancel: {
                 resume(number)
@@ -60,16 +60,6 @@ package final class Waiters: Sendable {
 
     private func resume(_ number: Int) {
         state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
-    }
-}
-
-private final class ExpiryFlag: Sendable {
-    private let value = Atomic(false)
-
-    var isSet: Bool { value.load(ordering: .acquiring) }
-
-    func set() {
-        value.store(true, ordering: .releasing)
     }
 }
 
