@@ -308,7 +308,7 @@ struct RenditionController: Sendable {
             let problem = Problem(422, "transcode_failed", "The facts could not be read.")
             return problems.failure(problem, host: host, terms)
         }
-        return responder.documentResponse(document, Rendition.Format.json.contentType, result, terms)
+        return responder.documentResponse(document, result, terms)
     }
 
     // MARK: Uploads
@@ -361,6 +361,6 @@ struct RenditionController: Sendable {
         }
         // These are the facts of an upload, as in the response to the upload.
         guard let document = await facts.compose(found, nil) else { return ProblemDocument.response(Self.noObject) }
-        return responder.documentResponse(document, Rendition.Format.json.contentType)
+        return responder.documentResponse(document)
     }
 }

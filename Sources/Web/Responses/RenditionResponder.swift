@@ -170,24 +170,23 @@ struct RenditionResponder: Sendable {
 
     /// Returns the response with a document that was composed from a stored rendition and the current contents of the cache.
     func documentResponse(
-        _ body: (bytes: [UInt8], lastModified: Int), _ contentType: String, _ result: RenditionResult,
-        _ terms: ResponseTerms = .plain
+        _ body: (bytes: [UInt8], lastModified: Int), _ result: RenditionResult, _ terms: ResponseTerms
     ) -> HTTPResponse {
         // An object never changes, but the document does.
         var response = response(result, .source, terms.limited(to: Self.composedMaxAge))
-        response.body = .resource(document(body, contentType))
+        response.body = .resource(document(body))
         return response
     }
 
     /// Returns the response with a document that was composed from a stored object and the current contents of the cache.
-    func documentResponse(_ body: (bytes: [UInt8], lastModified: Int), _ contentType: String) -> HTTPResponse {
+    func documentResponse(_ body: (bytes: [UInt8], lastModified: Int)) -> HTTPResponse {
         let headers = CachingFields.constant("public, max-age=\(Self.composedMaxAge)", vary: nil)
-        return HTTPResponse(document(body, contentType), headers: Self.with(headers, .hit))
+        return HTTPResponse(document(body), headers: Self.with(headers, .hit))
     }
 
-    private func document(_ body: (bytes: [UInt8], lastModified: Int), _ contentType: String) -> HTTPResource {
+    private func document(_ body: (bytes: [UInt8], lastModified: Int)) -> HTTPResource {
         HTTPResource(
-            bytes: body.bytes, contentType: contentType, entityTag: PageTag.of(body.bytes),
+            bytes: body.bytes, contentType: Rendition.Format.json.contentType, entityTag: PageTag.of(body.bytes),
             lastModified: body.lastModified, headers: common)
     }
 
