@@ -24,7 +24,8 @@ extension SourceURL {
             guard authority.isEmpty else { throw .badHost }
             return try fileScheme + canonicalPath(tail)
         }
-        if scheme == s3Scheme { return try canonicalPrefix(bucket: String(Substring(authority)), key: tail) }
+        // A prefix may end within the bucket. The key is encoded in the form that is signed.
+        if scheme == s3Scheme { return try s3Scheme + String(Substring(authority)) + canonicalPath(tail) }
         if tail.isEmpty { return try canonicalPrefix(scheme: scheme, authority: authority) }
         let path = tail.prefix { $0 != UInt8(ascii: "?") }
         let root = String(try SourceURL(scheme + String(Substring(authority)) + "/").canonical.dropLast())
@@ -84,13 +85,6 @@ extension SourceURL {
             !inBrackets
         default: false
         }
-    }
-
-    /// Returns the canonical form of a prefix of an object's URL. The key is encoded in the form that is signed.
-    ///
-    /// - Parameter key: The key with its leading slash; empty if the text ends within the bucket.
-    private static func canonicalPrefix(bucket: String, key: Substring.UTF8View) throws(SourceURLError) -> String {
-        try s3Scheme + bucket + canonicalPath(key)
     }
 
     /// Returns the canonical form of a prefix of a path, encoded like keys of S3; empty if the path is empty.
