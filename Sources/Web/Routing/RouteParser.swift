@@ -83,7 +83,7 @@ package struct RouteParser: Sendable {
         throw Self.unknownPath(words, rest)
     }
 
-    /// The parameters, besides `utm_…`, by which other sites follow the visitors of their links.
+    /// The parameters, besides `utm_…` and `gad_…`, by which other sites follow the visitors of their links.
     private static let trackers: Set<Substring> = [
         "fbclid", "gclid", "gbraid", "wbraid", "dclid", "msclkid", "twclid", "ttclid", "yclid", "igsh", "igshid", "li_fat_id",
         "mc_cid", "mc_eid", "_hsenc", "_hsmi",
@@ -96,7 +96,7 @@ package struct RouteParser: Sendable {
         let pairs = query.droppingBytes(1).parts(at: UInt8(ascii: "&"), keepingEmpty: true)
         let kept = pairs.lastIndex { pair in
             let name = pair.before(UInt8(ascii: "="))
-            return !trackers.contains(name) && !name.hasPrefix("utm_")
+            return !trackers.contains(name) && !name.hasPrefix("utm_") && !name.hasPrefix("gad_")
         }
         let count = kept.map { $0 + 1 } ?? 0
         guard count < pairs.count else { return nil }
