@@ -39,7 +39,8 @@ package struct ListLoader {
         var entries: [PrewarmEntry] = []
         var sitemaps: [String] = []
         for file in files {
-            let list = try parse(try Self.contents(of: file), name: file)
+            let bytes = try translating(try Files.read(file)) { (error: FileError) in PrewarmRunError("The list \(error)") }
+            let list = try parse(bytes, name: file)
             entries += list.flatMap(\.entries)
             sitemaps += list.first?.sitemaps ?? []
         }
@@ -86,24 +87,14 @@ package struct ListLoader {
         }
     }
 
-    private static func contents(of file: String) throws(PrewarmRunError) -> [UInt8] {
-        do throws(FileError) {
-            return try Files.read(file)
-        } catch {
-            throw PrewarmRunError("The list \(error)")
-        }
-    }
-
     private func download(_ url: String) throws(PrewarmRunError) -> [UInt8] {
         // A list must not address the sockets of this machine.
         guard ServerClient.socketPath(url) == nil else {
             throw PrewarmRunError("The sitemap \(url) cannot be read: its address is not a URL.")
         }
-        let answer: ClientResponse
-        do throws(HTTPError) {
-            answer = try ServerClient(server: url, token: nil).send("GET", "", followsRedirects: true)
-        } catch {
-            throw PrewarmRunError("The sitemap \(url) cannot be read: \(error).")
+        let client = ServerClient(server: url, token: nil)
+        let answer = try translating(try client.send("GET", "", followsRedirects: true)) { (error: HTTPError) in
+            PrewarmRunError("The sitemap \(url) cannot be read: \(error).")
         }
         guard answer.status == 200 else {
             throw PrewarmRunError("The sitemap \(url) cannot be read: its server answers with status \(answer.status).")

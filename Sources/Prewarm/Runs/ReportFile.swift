@@ -39,11 +39,7 @@ package enum ReportFile {
         let text =
             path.lowercased().hasSuffix(".csv")
             ? csv(results) : json(results, totals, count, seconds)
-        do throws(FileError) {
-            try Files.write(String(decoding: text, as: UTF8.self), to: path)
-        } catch {
-            throw PrewarmRunError("The report \(error)")
-        }
+        try translating(try Files.write(text, to: path)) { (error: FileError) in PrewarmRunError("The report \(error)") }
     }
 
     private static func rows(_ results: [PrewarmResult]) -> [Document.Row] {

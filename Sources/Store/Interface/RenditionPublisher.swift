@@ -68,11 +68,7 @@ struct RenditionPublisher: Sendable {
             guard [ENOSPC, EDQUOT].contains(error.code), !staged.isInMemory else { throw .stagingFailed(error) }
         }
         let memory = try createFileInMemory(because: .diskFull)
-        do throws(SystemError) {
-            try copyBytes(of: file, count, to: memory.number)
-        } catch {
-            throw .stagingFailed(error)
-        }
+        try translating(try copyBytes(of: file, count, to: memory.number), to: CacheError.stagingFailed)
         return memory
     }
 

@@ -16,12 +16,8 @@ struct PublishJob: Sendable {
 
     /// Reads the whole staged file and returns its record.
     func measure(now: Int64) throws(CacheError) -> ObjectRecord {
-        let content: ContentDigest
-        let length: Int
-        do throws(SystemError) {
-            (content, length) = try ContentDigest.measure(staged.descriptor)
-        } catch {
-            throw .stagedFileUnusable(reason: error.description)
+        let (content, length) = try translating(try ContentDigest.measure(staged.descriptor)) { (error: SystemError) in
+            CacheError.stagedFileUnusable(reason: error.description)
         }
         guard length > 0 else { throw .stagedFileUnusable(reason: "it is empty") }
         return ObjectRecord(

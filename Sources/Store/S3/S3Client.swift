@@ -141,11 +141,7 @@ final class S3Client: Sendable {
     }
 
     private func send(_ request: ClientRequest) async throws(StoreError) -> ClientResponse {
-        do throws(HTTPError) {
-            return try await http.send(request)
-        } catch {
-            throw StoreError(error)
-        }
+        try await translating(awaiting: try await http.send(request)) { (error: HTTPError) in StoreError(error) }
     }
 
     private func request(
