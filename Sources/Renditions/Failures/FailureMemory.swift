@@ -25,7 +25,7 @@ struct FailureMemory: Sendable {
     /// - Parameter cache: Provides the epochs of purges.
     init(_ cache: Cache, clock: TimeSource) {
         self.clock = clock
-        failures = NegativeCache(clock: clock) { cache.isPurged($0, since: $1) }
+        failures = NegativeCache(clock: clock, purges: cache.purges)
     }
 
     /// Checks for failures of the source, and of the rendition with that key.

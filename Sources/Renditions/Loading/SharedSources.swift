@@ -47,7 +47,7 @@ final class SharedSources: Sendable {
     /// Returns the whole source if it is in memory, fresh, and not purged.
     func whole(_ url: SourceURL) -> LoadedSource? {
         guard let source = entries.withLock({ $0[url]?.loaded }),
-            !cache.isPurged(url.canonical, since: source.epoch), isFresh(Self.times(of: source))
+            !cache.purges.overtook(source.epoch, sourceURL: url.canonical), isFresh(Self.times(of: source))
         else { return nil }
         return source
     }
@@ -102,8 +102,8 @@ final class SharedSources: Sendable {
 
     /// Nil if later followers have to wait for the next fetch.
     private func current(_ entry: Entry?, of url: SourceURL) -> ArrivingSource? {
-        guard let entry, let source = entry.arriving, source.isUsable, !cache.isPurged(url.canonical, since: entry.epoch),
-            entry.times == nil || isFresh(entry.times)
+        guard let entry, let source = entry.arriving, source.isUsable,
+            !cache.purges.overtook(entry.epoch, sourceURL: url.canonical), entry.times == nil || isFresh(entry.times)
         else { return nil }
         return source
     }

@@ -232,7 +232,7 @@ struct MissRunner: Sendable {
             }
             // A source that other renditions keep in memory may be older than a purge of this one's object.
             if case .loaded(let loaded) = outcome,
-                cache.isPurged(RenditionJob(request.rendition, of: loaded).id, since: loaded.epoch)
+                cache.purges.containsPurge(of: RenditionJob(request.rendition, of: loaded).id, since: loaded.epoch)
             {
                 outcome = try await loader.loadApart(request.source, slot, acceptsImages: isImage)
             }
@@ -285,7 +285,7 @@ struct MissRunner: Sendable {
         if let renewed { return RenditionResult(renewed, .renewed, times: times) }
         // If the cache cannot record the renewal, the stored rendition is still valid for this response, unless a purge is the
         // reason.
-        let isPurged = cache.isPurged(request.source.canonical, since: epoch)
+        let isPurged = cache.purges.overtook(epoch, sourceURL: request.source.canonical)
         return RenditionResult(stored, isPurged ? .unstored(.purged) : .renewed, times: times)
     }
 

@@ -147,8 +147,8 @@ package struct RenditionPipeline: Sendable {
     private func answer(
         _ stored: CachedRendition, since epoch: Epoch, to request: RenditionRequest, after error: RenditionError
     ) throws(RenditionError) -> RenditionResult {
-        guard error.retry != .never, error != .cancelled, !cache.isPurged(request.source.canonical, since: epoch),
-            !cache.isPurged(stored.objectID, since: epoch)
+        guard error.retry != .never, error != .cancelled, !cache.purges.overtook(epoch, sourceURL: request.source.canonical),
+            !cache.purges.containsPurge(of: stored.objectID, since: epoch)
         else { throw error }
         return RenditionResult(stored, .stale(0))
     }
@@ -190,7 +190,7 @@ package struct RenditionPipeline: Sendable {
     /// Whether the object of a flight was purged after its work began: a caller that has joined it may have come after the
     /// purge.
     private func wasPurged(_ result: RenditionResult) -> Bool {
-        cache.isPurged(result.rendition.objectID, since: result.rendition.epoch)
+        cache.purges.containsPurge(of: result.rendition.objectID, since: result.rendition.epoch)
     }
 
     /// Returns the rendition of a source if it is stored, else the source itself while it arrives from the origin.

@@ -32,17 +32,14 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
     }
 
     private let entries: Mutex<SieveTable<AliasKey, Entry>>
-    private let isPurged: @Sendable (_ sourceURL: String, _ epoch: Epoch) -> Bool
+    private let purges: PurgeIndex
     private let clock: TimeSource
 
     /// - Parameters:
     ///   - limit: The largest number of entries. Beyond it, unused entries are dropped first.
-    ///   - isPurged: Whether a purge that covers the source came after the epoch. Every purge is followed by ``remove(_:)``.
-    package init(
-        limit: Int = 10_000, clock: TimeSource = .system,
-        isPurged: @escaping @Sendable (_ sourceURL: String, _ epoch: Epoch) -> Bool
-    ) {
-        self.isPurged = isPurged
+    ///   - purges: Every purge is followed by ``remove(_:)``.
+    package init(limit: Int = 10_000, clock: TimeSource = .system, purges: PurgeIndex) {
+        self.purges = purges
         entries = Mutex(SieveTable(limit: limit))
         self.clock = clock
     }
@@ -82,7 +79,7 @@ package final class NegativeCache<Failure: Sendable>: Sendable {
         let now = clock.monotonicNanoseconds()
         let until = now + lifetime.nanoseconds(jitter: key.digest.prefix)
         entries.withLock { entries in
-            guard !isPurged(sourceURL, epoch) else { return }
+            guard !purges.overtook(epoch, sourceURL: sourceURL) else { return }
             _ = entries.insert(Entry(failure: failure, sourceURL: sourceURL, since: now, until: until), for: key)
         }
     }

@@ -369,7 +369,7 @@ package final class Cache: Sendable {
 
     // MARK: Purging
 
-    /// The known purges.
+    /// The known purges. No question about them waits for a disk.
     package var purges: PurgeIndex { context.purges }
 
     /// The cluster's clock, by which purges of other nodes are compared with what is stored.
@@ -514,17 +514,6 @@ package final class Cache: Sendable {
                 changes.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
             }
         } ?? false
-    }
-
-    /// Whether a purge that covers the source came after `epoch`. Never waits for a disk.
-    package func isPurged(_ sourceURL: String, since epoch: Epoch) -> Bool {
-        context.purges.overtook(epoch, sourceURL: sourceURL)
-    }
-
-    /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count. Never waits
-    /// for a disk.
-    package func isPurged(_ object: ObjectID, since epoch: Epoch) -> Bool {
-        context.purges.containsPurge(of: object, since: epoch)
     }
 
     // MARK: Statistics

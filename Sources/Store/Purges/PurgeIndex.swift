@@ -209,7 +209,7 @@ package final class PurgeIndex: Sendable {
     }
 
     /// Whether a purge that covers the rendition came after `epoch`.
-    func overtook(_ epoch: Epoch, sourceURL: String?, object: ObjectID? = nil) -> Bool {
+    package func overtook(_ epoch: Epoch, sourceURL: String?, object: ObjectID? = nil) -> Bool {
         state.withLock { state in
             guard state.latest > epoch.number else { return false }
             return epoch.number < max(state.floor, state.overtaken)
@@ -218,7 +218,7 @@ package final class PurgeIndex: Sendable {
     }
 
     /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count.
-    func containsPurge(of object: ObjectID, since epoch: Epoch) -> Bool {
+    package func containsPurge(of object: ObjectID, since epoch: Epoch) -> Bool {
         state.withLock { state in
             guard state.latest > epoch.number else { return false }
             return epoch.number < state.floor

@@ -86,7 +86,7 @@ final class SimulatedNode: @unchecked Sendable {
         handlers.onFailure = { url, record, isCurrent in
             let epoch = cache.epoch
             guard case .failure(let code, _) = record.outcome, let version = Int(code), isCurrent(),
-                !cache.isPurged(url, since: epoch) || missing == .cacheIgnoresPurges
+                !cache.purges.overtook(epoch, sourceURL: url) || missing == .cacheIgnoresPurges
             else { return }
             disk.failures[url] = version
         }

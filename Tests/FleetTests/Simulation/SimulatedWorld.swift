@@ -248,7 +248,7 @@ final class SimulatedWorld: @unchecked Sendable {
     ) async {
         guard !node.isDead else { return }
         if Self.isMissing(version) {
-            guard !node.cache.isPurged(url, since: epoch) || missing == .cacheIgnoresPurges else { return }
+            guard !node.cache.purges.overtook(epoch, sourceURL: url) || missing == .cacheIgnoresPurges else { return }
             outcome.failures += 1
             node.disk.failures[url] = version
         } else if await node.store(url, version, epoch), let began {

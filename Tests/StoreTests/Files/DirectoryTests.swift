@@ -146,7 +146,7 @@ import Testing
         let database = try refuseChanges()
         let error = await #expect(throws: CacheError.self) { try await cache.purge(.url(url)) }
         #expect(error?.description.contains("could not be written to disk") == true)
-        #expect(cache.isPurged(url, since: epoch))
+        #expect(cache.purges.overtook(epoch, sourceURL: url))
         #expect(cache.hotAlias(.test(url)) == nil)
         #expect(cache.hotObject(.test(url)) == nil)
         #expect(try await cache.bytes(url: url) == nil)

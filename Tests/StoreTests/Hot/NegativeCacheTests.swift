@@ -12,8 +12,7 @@ import Testing
     private let purges = PurgeIndex()
 
     private func makeCache(limit: Int = 10_000) -> NegativeCache<Int> {
-        let purges = purges
-        return NegativeCache(limit: limit, clock: clock.cacheClock) { purges.overtook($1, sourceURL: $0) }
+        NegativeCache(limit: limit, clock: clock.cacheClock, purges: purges)
     }
 
     private func purge(_ cache: NegativeCache<Int>, _ scope: PurgeScope) -> Int {
@@ -62,7 +61,7 @@ import Testing
     @Test func aFailureEndsWithTheLastNanosecondOfItsLifetime() {
         let time = Atomic<UInt64>(1_000_000_000_000)
         let clock = TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { time.load(ordering: .relaxed) })
-        let cache = NegativeCache<Int>(clock: clock) { _, _ in false }
+        let cache = NegativeCache<Int>(clock: clock, purges: PurgeIndex())
         remember(cache, .missing)
         #expect(cache.failure(for: key)?.remaining == 60)
         time.add(1, ordering: .relaxed)

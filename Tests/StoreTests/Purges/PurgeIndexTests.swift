@@ -181,7 +181,7 @@ import Testing
             #expect((outcome.unstoredReason == .purged) == isPurged)
             if let url = work.url {
                 let isPurgedNow = purges[work.count...].contains { $0.covers(url) }
-                #expect(cache.isPurged(url, since: work.epoch) == isPurgedNow)
+                #expect(cache.purges.overtook(work.epoch, sourceURL: url) == isPurgedNow)
                 if !isPurged { #expect(await cache.alias(.test(url))?.objectID == work.object) }
             }
         }
