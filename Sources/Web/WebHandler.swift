@@ -254,7 +254,7 @@ package final class WebHandler: HTTPHandler {
         case .readiness:
             return .now(readinessResponse)
         case .rendition(_, let source) where method == .purge:
-            return try admin.purge(source, within: try purgeWait(request), authorization: request.header("Authorization"))
+            return try purge(.url(source.canonical), request)
         case .rendition(let rendition, let source):
             var client = ClientContext(request, access, target.key)
             client.callback = try asynchronous.receiver(target, client)
@@ -263,7 +263,7 @@ package final class WebHandler: HTTPHandler {
             }
             return renditions.answer(target, rendition, of: source, client, request)
         case .object(let id, _) where method == .purge:
-            return try admin.purge(id, within: try purgeWait(request), authorization: request.header("Authorization"))
+            return try purge(.object(id), request)
         case .purge(let id):
             return try admin.progress(ofPurge: id, authorization: request.header("Authorization"))
         case .object(let id, let fileExtension):
@@ -299,10 +299,11 @@ package final class WebHandler: HTTPHandler {
         }
     }
 
-    /// Returns how long a purge waits for other nodes; nil if the client does not specify it.
-    private func purgeWait(_ request: borrowing HTTPRequest) throws(Problem) -> Duration? {
-        if let text = try parser.splitWait(request.target).wait { return try PurgeWait.duration(text) }
-        return PurgeWait.preferred(request)
+    /// Handles the method `PURGE`. The wait is in the query or in the field `Prefer`.
+    private func purge(_ scope: PurgeScope, _ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
+        let wait = try parser.splitWait(request.target).wait
+        let limit: Duration? = if let wait { try PurgeWait.duration(wait) } else { PurgeWait.preferred(request) }
+        return try admin.purge(scope, within: limit, authorization: request.header("Authorization"))
     }
 
     /// Calls the hooks for a purge that this node has applied later than others. Any thread.

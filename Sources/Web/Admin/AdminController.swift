@@ -26,16 +26,10 @@ struct AdminController: Sendable {
     /// Whether a token is configured. Without one, the admin interface does not exist.
     var isOn: Bool { !tokens.isEmpty }
 
-    /// Handles `PURGE` of a rendition's path: removes every rendition of its source.
-    func purge(_ url: SourceURL, within limit: Duration?, authorization: String?) throws(Problem) -> HTTPReply {
+    /// Handles `PURGE` of the path of a rendition, whose source is the scope, or of an object.
+    func purge(_ scope: PurgeScope, within limit: Duration?, authorization: String?) throws(Problem) -> HTTPReply {
         try authorize(authorization)
-        return reply(purging: .url(url.canonical), within: limit)
-    }
-
-    /// Handles `PURGE` of an object's path: removes the object and every alias to it.
-    func purge(_ object: ObjectID, within limit: Duration?, authorization: String?) throws(Problem) -> HTTPReply {
-        try authorize(authorization)
-        return reply(purging: .object(object), within: limit)
+        return reply(purging: scope, within: limit)
     }
 
     /// Handles `GET /purges/{id}`.
