@@ -22,8 +22,6 @@ final class PurgeFollower: Sendable {
         var failedLoads = 0
         /// The name of the process that used this disk before, which may still be listed as live.
         var formerName: String?
-        /// The identity of the stream that is followed; nil before the first catch-up.
-        var followed: String?
         var isReady = false
         /// Tokens of this node's purges that their callers are adding to the stream.
         var sending: Set<String> = []
@@ -75,8 +73,8 @@ final class PurgeFollower: Sendable {
     /// Whether this node is listed as live and has applied all purges from before that.
     var isTakingPart: Bool { state.withLock { $0.isReady } && registry.isLive }
 
-    /// The identity of the stream that is followed; nil before it is known.
-    private var streamIdentity: String? { state.withLock { $0.followed } }
+    /// The identity of the stream that was followed last; empty before it is known.
+    private var streamIdentity: String { state.withLock { $0.saved?.stream ?? "" } }
 
     /// All purges of the stream up to here are applied.
     var position: StreamID { state.withLock(\.position) }
@@ -123,7 +121,7 @@ final class PurgeFollower: Sendable {
             state.own[purge.token] = .some(counts)
         }
         var entry: StreamID?
-        if isTakingPart { entry = try? await stream.add([purge], to: streamIdentity ?? "", isLate: false).ids.first }
+        if isTakingPart { entry = try? await stream.add([purge], to: streamIdentity, isLate: false).ids.first }
         if entry != nil { state.withLock { _ = $0.sentUnrecorded.insert(purge.token) } }
         await noteEntries(entry.map { [($0, purge)] } ?? [])
         return (purge, counts, entry)
@@ -188,7 +186,6 @@ final class PurgeFollower: Sendable {
         let identity = first.text("s") ?? ""
         let isSame = saved.stream == identity
         let reaches = isSame && (first.isGenesis || first.id <= saved.id)
-        state.withLock { $0.followed = identity }
         if !reaches {
             // A trimmed stream has lost entries that this node has never seen, whichever stream it followed before.
             let gap: MissedPurges = isSame || !first.isGenesis ? .certain : .possible
@@ -263,7 +260,7 @@ final class PurgeFollower: Sendable {
         let purges = found.compactMap { entry in entry.purge.map { (entry: entry, purge: $0) } }
         let new = purges.filter { !cache.purges.isKnown($0.purge.token) }
         let known = purges.filter { cache.purges.isKnown($0.purge.token) }
-        let position = PurgePosition(stream: streamIdentity ?? "", id: last.id)
+        let position = PurgePosition(stream: streamIdentity, id: last.id)
         let passed = known.map { ($0.entry.id.description, $0.purge.token) }
         var counts: [String: PurgeCounts] = [:]
         var isDurable = true
@@ -304,7 +301,7 @@ final class PurgeFollower: Sendable {
             }
             if unsent.isEmpty { break }
             let batch = Array(unsent.prefix(Self.batchSize))
-            let (ids, failure) = try await stream.add(batch, to: streamIdentity ?? "", isLate: true)
+            let (ids, failure) = try await stream.add(batch, to: streamIdentity, isLate: true)
             let added = Array(zip(ids, batch))
             state.withLock { $0.sentUnrecorded.formUnion(added.map(\.1.token)) }
             await noteEntries(added)
