@@ -113,10 +113,7 @@ package final class Cluster: Sendable {
 
     /// Returns the live nodes, including this one, and the latest purge stream position of any of them. If the server cannot be
     /// reached, returns the nodes of the latest look-up.
-    package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) {
-        let nodes = await node.look()
-        return (nodes, nodes.map(\.position).max() ?? .zero)
-    }
+    package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) { await node.liveNodes() }
 
     /// Connects to the server as nodes do, and checks its version, the user's rights, and whether it takes writes. Blocks for a
     /// few seconds at most.

@@ -86,12 +86,12 @@ final class ClusterNode: Sendable {
         await registry.remove(registry.name, context)
     }
 
-    /// Returns the live nodes, with this node's current position; those of the latest look-up if the server is unreachable.
-    func look() async -> [LiveNode] {
+    /// See ``Cluster/liveNodes()``.
+    func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) {
         _ = try? await registry.liveNodes(context)
         var nodes = registry.liveNodes
         for index in nodes.indices where nodes[index].name == registry.name { nodes[index].position = follower.position }
-        return nodes
+        return (nodes, nodes.map(\.position).max() ?? .zero)
     }
 
     /// Handles a message on the cluster's channel.
