@@ -40,17 +40,6 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         var number: Int
     }
 
-    struct Picture {
-        /// The display time, in units of ``PictureSource/timescale``.
-        var time: Int
-        /// A part of the canvas that contains all differences from the previous picture.
-        var area: Rectangle
-        /// Frames read so far, including the picture's.
-        var frame: Int
-        /// The degree to which the picture is averaged over pictures with different dither, 0…1.
-        var gain: Double
-    }
-
     /// - Parameters:
     ///   - bytes: The whole file. It must stay valid for the lifetime of the source.
     ///   - format: The format of the canvas.
@@ -98,7 +87,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     ///
     /// - Parameter repetition: The time from which a frame becomes a picture even if it draws nothing.
     /// - Throws: ``TranscodeError``; `incomplete` or `startPastEnd` at the end of a source without a picture.
-    func next(repeatingAt repetition: Int = .max) throws(TranscodeError) -> Picture? {
+    func next(repeatingAt repetition: Int = .max) throws(TranscodeError) -> TimedPicture? {
         while let frame = try nextFrame() {
             guard let admitted = timeline.admit(frame.span), !area.isEmpty || admitted >= repetition,
                 let time = timeline.show(admitted, frame.span, isLast: frame.number >= last)
@@ -106,7 +95,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
             let changed = if let undither, !undither.needsNext { undither.update(canvas, area) } else { area }
             area = .empty
             hasPicture = true
-            return Picture(time: time, area: changed, frame: frame.number, gain: undither?.gain ?? 0)
+            return TimedPicture(time: time, area: changed, frame: frame.number, gain: undither?.gain ?? 0)
         }
         guard frames > 0 else { throw .incomplete(Decoder.format) }
         guard hasPicture else {
@@ -190,4 +179,16 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         guard let pixels = try decoder.readPixels() else { return nil }
         return try canvas.draw(decoder, pixels)
     }
+}
+
+/// A picture of a ``PictureSource`` or a ``SampleSource``.
+struct TimedPicture {
+    /// The display time, in units of the timeline.
+    var time: Int
+    /// A part that contains all differences from the previous picture: of the canvas or, for a sample, of its planes.
+    var area: Rectangle
+    /// Frames read so far, including the picture's.
+    var frame: Int
+    /// The degree to which the picture is averaged over pictures with different dither, 0…1.
+    var gain: Double
 }

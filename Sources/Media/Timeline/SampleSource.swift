@@ -82,18 +82,18 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     ///
     /// - Parameter planes: Called when there is a picture to write. Returns the planes, which hold the previous sample.
     /// - Throws: ``TranscodeError``; `incomplete` or `startPastEnd` at the end of a source without a sample.
-    func next(into planes: () throws(TranscodeError) -> PixelConverter.Planes) throws(TranscodeError) -> Sample? {
+    func next(into planes: () throws(TranscodeError) -> PixelConverter.Planes) throws(TranscodeError) -> TimedPicture? {
         // A picture that looks like the previous one extends its sample, up to the longest duration of a sample.
         let longest = newest + Timeline.longestSample
         let repetition = samples > 2 ? min(ending, longest) : longest
-        while let picture = try pictures.next(repeatingAt: repetition) {
+        while var picture = try pictures.next(repeatingAt: repetition) {
             let hasChanged = try convert(picture.area, into: try planes())
             guard hasChanged || samples == 0 || picture.time >= repetition else { continue }
             samples += 1
             newest = picture.time
-            let whole = Rectangle(x: 0, y: 0, width: width, height: height)
-            let area = if case .identity = converter { picture.area } else { whole }
-            return Sample(time: picture.time, area: area, frame: picture.frame, gain: picture.gain)
+            if case .identity = converter { return picture }
+            picture.area = Rectangle(x: 0, y: 0, width: width, height: height)
+            return picture
         }
         return nil
     }
@@ -101,7 +101,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// Returns the next sample as ``next(into:)`` does. If the source has a thread, the thread has read it.
     func nextSample(
         on thread: SampleThread<Decoder>?, into planes: () throws(TranscodeError) -> PixelConverter.Planes
-    ) throws(TranscodeError) -> Sample? {
+    ) throws(TranscodeError) -> TimedPicture? {
         if let thread { return try thread.next(into: try planes()) }
         return try next(into: planes)
     }
@@ -118,16 +118,4 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
             }
         }
     }
-}
-
-/// A picture of a video.
-struct Sample {
-    /// The display time, in units of the timeline.
-    var time: Int
-    /// The part of the picture that may differ from the previous sample.
-    var area: Rectangle
-    /// Frames read so far, including the picture's.
-    var frame: Int
-    /// The degree to which the picture is averaged over pictures with different dither, 0…1.
-    var gain: Double
 }

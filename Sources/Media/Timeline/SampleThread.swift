@@ -9,7 +9,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     // Owned by the thread until it signals `ready`, then by the consumer until that signals `taken`.
     private let source: SampleSource<Decoder>
     private let own: OwnedPlanes
-    private var outcome: Result<Sample?, TranscodeError> = .success(nil)
+    private var outcome: Result<TimedPicture?, TranscodeError> = .success(nil)
 
     private let ready = Semaphore()
     private let taken = Semaphore(value: 1)
@@ -28,7 +28,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
 
     /// Waits for the next sample and writes its picture into the planes, which hold the previous sample. Returns nil at the
     /// end. Must not be called again after that, or after an error.
-    func next(into planes: PixelConverter.Planes) throws(TranscodeError) -> Sample? {
+    func next(into planes: PixelConverter.Planes) throws(TranscodeError) -> TimedPicture? {
         ready.wait()
         guard let sample = try outcome.get() else { return nil }
         planes.copy(sample.area, from: own.planes, width: source.width, height: source.height)
@@ -52,7 +52,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
                 if !isOurs { taken.wait() }
                 isOurs = true
             }
-            let result: Result<Sample?, TranscodeError>
+            let result: Result<TimedPicture?, TranscodeError>
             do throws(TranscodeError) {
                 let sample = try source.next {
                     claim()
