@@ -1,5 +1,3 @@
-internal import CLinux
-internal import Glibc
 internal import Media
 
 /// A conversion whose output is discarded. It runs in the zygote before its confinement, and in each spare worker.
@@ -7,11 +5,6 @@ internal import Media
 /// Workers then share what libraries initialize once (tables, CPU detection, lazily bound symbols, metadata), and no library
 /// must open a file after the confinement. Pages that a conversion writes to are copied for each worker before its job.
 enum WarmUp {
-    /// Opens a file for ``run(output:)``, or returns -1.
-    static func openOutput() -> Int32 {
-        clinux_memfd_create("gifreel-warm-up")
-    }
-
     /// An animation with enough different frames for every picture type and for the encoder's lookahead.
     private static let long = animation(frames: 20)
     /// An animation with enough frames to write to every page that a conversion writes to.

@@ -48,7 +48,7 @@ struct ZygoteProcess {
         guard signals >= 0 else { fail("signalfd", status: 70) }
         Transcoder.prepareLibraries()
         if warmsUp { _ = nice(Self.niceness) }
-        let warmUp = warmsUp ? WarmUp.openOutput() : -1
+        let warmUp = warmsUp ? clinux_memfd_create("gifreel-warm-up") : -1
         if warmUp >= 0 { WarmUp.run(output: warmUp) }
         let memoryPriority = MemoryPriority()
         memoryPriority?.set(isWorker: false)
@@ -91,7 +91,8 @@ struct ZygoteProcess {
             polled += children.map { pollfd(fd: $0.isAbandoned ? -1 : $0.guardian, events: Int16(POLLIN), revents: 0) }
             guard poll(&polled, nfds_t(polled.count), -1) >= 0 || errno == EINTR else { return }
             for (index, entry) in polled.dropFirst(2).enumerated() where entry.revents != 0 {
-                abandon(at: index)
+                kill(children[index].process, SIGKILL)
+                children[index].isAbandoned = true
             }
             if polled[1].revents != 0 { reap() }
             if polled[0].revents != 0 && !accept() { return }
@@ -122,11 +123,6 @@ struct ZygoteProcess {
         spare = nil
         let cpu = worker.cpuMicroseconds
         return worker.begin(job, descriptors: descriptors) ? (worker.process, cpu) : nil
-    }
-
-    private mutating func abandon(at index: Int) {
-        kill(children[index].process, SIGKILL)
-        children[index].isAbandoned = true
     }
 
     private mutating func reap() {
