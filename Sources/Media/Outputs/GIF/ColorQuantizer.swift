@@ -19,6 +19,13 @@ final class ColorQuantizer {
         var blue = 0
 
         subscript(component: Int) -> Int { (component == 0 ? red : component == 1 ? green : blue) / max(1, count) }
+
+        mutating func add(_ other: Cell) {
+            count &+= other.count
+            red &+= other.red
+            green &+= other.green
+            blue &+= other.blue
+        }
     }
 
     /// The bits of each component that distinguish colours: as many as ``mostCells`` allow.
@@ -59,10 +66,7 @@ final class ColorQuantizer {
         let slot = slot(of: other.key)
         if cells.base[slot].count == 0 { used.append(slot) }
         cells.base[slot].key = key(other.key)
-        cells.base[slot].count &+= other.count
-        cells.base[slot].red &+= other.red
-        cells.base[slot].green &+= other.green
-        cells.base[slot].blue &+= other.blue
+        cells.base[slot].add(other)
     }
 
     /// Returns the palette index for a counted colour.
@@ -87,10 +91,7 @@ final class ColorQuantizer {
                 let cell = cells.base[index]
                 let choice = Self.nearest((cell[0], cell[1], cell[2]), means)
                 nearest.base[index] = UInt8(truncatingIfNeeded: choice)
-                sums[choice].count += cell.count
-                sums[choice].red += cell.red
-                sums[choice].green += cell.green
-                sums[choice].blue += cell.blue
+                sums[choice].add(cell)
             }
             // The last round only assigns.
             if round == Self.rounds { break }
@@ -113,12 +114,7 @@ final class ColorQuantizer {
 
     private func mean(_ box: ArraySlice<Int>) -> (Int, Int, Int) {
         var sum = Cell()
-        for index in box {
-            sum.count += cells.base[index].count
-            sum.red += cells.base[index].red
-            sum.green += cells.base[index].green
-            sum.blue += cells.base[index].blue
-        }
+        for index in box { sum.add(cells.base[index]) }
         return (sum[0], sum[1], sum[2])
     }
 
