@@ -235,8 +235,9 @@ struct ClipColors: ~Copyable {
     private func load(
         _ frame: UnsafeMutablePointer<AVFrame>, plane: Int, row: Int, count: Int, into target: UnsafeMutablePointer<Int32>
     ) {
-        guard let base = Self.plane(frame, plane) else { return target.update(repeating: 0, count: count) }
-        let start = UnsafeRawPointer(base) + row * Self.stride(frame, plane)
+        let (base, stride) = Self.plane(frame, plane)
+        guard let base else { return target.update(repeating: 0, count: count) }
+        let start = UnsafeRawPointer(base) + row * Int(stride)
         if bytes == 1 {
             let samples = start.assumingMemoryBound(to: UInt8.self)
             for x in 0..<count { target[x] = Int32(samples[x]) }
@@ -280,19 +281,14 @@ struct ClipColors: ~Copyable {
         }
     }
 
-    private static func plane(_ frame: UnsafeMutablePointer<AVFrame>, _ number: Int) -> UnsafeMutablePointer<UInt8>? {
+    /// Returns the samples of a plane, and the bytes from one row to the next.
+    private static func plane(
+        _ frame: UnsafeMutablePointer<AVFrame>, _ number: Int
+    ) -> (samples: UnsafeMutablePointer<UInt8>?, stride: Int32) {
         switch number {
-        case 0: frame.pointee.data.0
-        case 1: frame.pointee.data.1
-        default: frame.pointee.data.2
-        }
-    }
-
-    private static func stride(_ frame: UnsafeMutablePointer<AVFrame>, _ number: Int) -> Int {
-        switch number {
-        case 0: Int(frame.pointee.linesize.0)
-        case 1: Int(frame.pointee.linesize.1)
-        default: Int(frame.pointee.linesize.2)
+        case 0: (frame.pointee.data.0, frame.pointee.linesize.0)
+        case 1: (frame.pointee.data.1, frame.pointee.linesize.1)
+        default: (frame.pointee.data.2, frame.pointee.linesize.2)
         }
     }
 }
