@@ -107,13 +107,7 @@ struct PNGHeader {
         return head
     }
 
-    static func bytes(_ number: UInt32) -> [UInt8] {
-        [
-            UInt8(truncatingIfNeeded: number >> 24), UInt8(truncatingIfNeeded: number >> 16),
-            UInt8(truncatingIfNeeded: number >> 8),
-            UInt8(truncatingIfNeeded: number),
-        ]
-    }
+    static func bytes(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
 }
 
 /// Decodes one picture of a PNG by passing its chunks to libpng as a file of their own.
