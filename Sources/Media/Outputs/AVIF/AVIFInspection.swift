@@ -94,25 +94,12 @@ enum AVIFInspection {
         let information = try media.child("minf")
         try MP4Inspection.inspectReferences(try information.child("dinf").child("dref"))
         let table = try information.child("stbl").children()
-        try inspectEntry(try MP4Box.only("stsd", in: table), isAlpha: isAlpha, claim)
+        let properties = try MP4Inspection.entry(of: "av01", in: try MP4Box.only("stsd", in: table), claim)
+        try inspectConfiguration(try MP4Box.only("av1C", in: properties), isAlpha: isAlpha)
+        if isAlpha { try inspectAlphaType(try MP4Box.only("auxi", in: properties)) }
         try MP4Inspection.inspectTimes(try MP4Box.only("stts", in: table), claim)
         try inspectKeys(try MP4Box.only("stss", in: table), claim)
         try MP4SampleTable(table, samples: claim.samples).inspect(within: data)
-    }
-
-    /// Inspects `stsd`: one `av01` entry of the claimed size.
-    private static func inspectEntry(_ box: MP4Box, isAlpha: Bool, _ claim: OutputClaim) throws(OutputFlaw) {
-        var (_, content) = try box.versioned()
-        guard try content.number(4) == 1 else { throw .wrongCodec }
-        let entries = try MP4Box.all(in: content)
-        guard entries.count == 1, let entry = entries.first, entry.kind == "av01" else { throw .wrongCodec }
-        var fields = entry.content
-        try fields.skip(24)
-        guard try fields.number(2) == claim.width, try fields.number(2) == claim.height else { throw .wrongSize }
-        try fields.skip(50)
-        let properties = try MP4Box.all(in: fields)
-        try inspectConfiguration(try MP4Box.only("av1C", in: properties), isAlpha: isAlpha)
-        if isAlpha { try inspectAlphaType(try MP4Box.only("auxi", in: properties)) }
     }
 
     /// Inspects `stss`: ascending picture numbers, starting with the first picture.

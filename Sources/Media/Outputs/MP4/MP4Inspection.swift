@@ -67,6 +67,16 @@ enum MP4Inspection {
         case .av1: kind = "av01"
         case nil: throw .wrongCodec
         }
+        let boxes = try checked(try entry(of: kind, in: box, claim), in: kind)
+        if kind == "avc1" {
+            return kind + "." + (try inspectH264(try MP4Box.only("avcC", in: boxes).content))
+        } else {
+            return kind + "." + (try inspectAV1(try MP4Box.only("av1C", in: boxes).content))
+        }
+    }
+
+    /// Returns the boxes in the only entry of `stsd`, which must have this kind and the claimed size.
+    static func entry(of kind: String, in box: MP4Box, _ claim: OutputClaim) throws(OutputFlaw) -> [MP4Box] {
         var (_, content) = try box.versioned()
         guard try content.number(4) == 1 else { throw .wrongCodec }
         let entries = try MP4Box.all(in: content)
@@ -75,12 +85,7 @@ enum MP4Inspection {
         try fields.skip(24)
         guard try fields.number(2) == claim.width, try fields.number(2) == claim.height else { throw .wrongSize }
         try fields.skip(50)
-        let boxes = try checked(try MP4Box.all(in: fields), in: kind)
-        if kind == "avc1" {
-            return kind + "." + (try inspectH264(try MP4Box.only("avcC", in: boxes).content))
-        } else {
-            return kind + "." + (try inspectAV1(try MP4Box.only("av1C", in: boxes).content))
-        }
+        return try MP4Box.all(in: fields)
     }
 
     /// Inspects `avcC`: version 1, and a profile that every player supports (ISO/IEC 14496-15 §5.3.3.1). Returns profile,
