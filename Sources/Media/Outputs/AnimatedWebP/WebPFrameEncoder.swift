@@ -6,14 +6,6 @@ internal import CMedia
 /// A rectangle either replaces the canvas or is blended over it, with transparent pixels where nothing changes. The smaller
 /// result is used. If a quality is given, both are encoded lossily and losslessly.
 struct WebPFrameEncoder: ~Copyable {
-    /// A rectangle of a picture.
-    struct Frame {
-        /// The area on the canvas. Its corner has even coordinates, as the format requires.
-        let rectangle: Rectangle
-        /// Whether transparent pixels leave the canvas unchanged.
-        let blends: Bool
-    }
-
     /// The efforts by pixels encoded so far: 75, then 25, then 0 for the rest of a longer animation.
     private static let efforts: [(pixels: Int, effort: Float)] = [(16 << 20, 75), (160 << 20, 25), (.max, 0)]
     /// The side of a block. In lossy frames, unchanged blocks become transparent.
@@ -59,8 +51,11 @@ struct WebPFrameEncoder: ~Copyable {
 
     /// Encodes a picture.
     ///
-    /// - Returns: Nil if it looks like the previous picture.
-    mutating func encode(_ picture: borrowing StillPicture) throws(TranscodeError) -> Frame? {
+    /// - Returns: The area on the canvas, whose corner has even coordinates, as the format requires, and whether transparent
+    ///   pixels leave the canvas unchanged. Nil if the picture looks like the previous one.
+    mutating func encode(
+        _ picture: borrowing StillPicture
+    ) throws(TranscodeError) -> (rectangle: Rectangle, blends: Bool)? {
         var area = Rectangle(x: 0, y: 0, width: width, height: height)
         if hasPicture {
             let changed = PictureDifference.bounds(picture.words, shown.base, width: width, height: height)
@@ -68,13 +63,13 @@ struct WebPFrameEncoder: ~Copyable {
             let (x, y) = (changed.x & ~1, changed.y & ~1)
             area = Rectangle(x: x, y: y, width: changed.maxX - x, height: changed.maxY - y)
         }
-        let frame = try encode(picture.words, area)
+        let blends = try encode(picture.words, area)
         for y in area.y..<area.maxY {
             let offset = y * width + area.x
             (shown.base + offset).update(from: picture.words + offset, count: area.width)
         }
         hasPicture = true
-        return frame
+        return (area, blends)
     }
 
     /// Calls `body` with the chunks of the last encoded picture: `VP8L`, or `VP8 ` with or without `ALPH`.
@@ -94,7 +89,8 @@ struct WebPFrameEncoder: ~Copyable {
         return try withChunks { Array($0) }
     }
 
-    private mutating func encode(_ picture: UnsafePointer<UInt32>, _ area: Rectangle) throws(TranscodeError) -> Frame {
+    /// Encodes a rectangle of a picture. Returns whether transparent pixels leave the canvas unchanged.
+    private mutating func encode(_ picture: UnsafePointer<UInt32>, _ area: Rectangle) throws(TranscodeError) -> Bool {
         let counts = count(picture, area)
         let all = area.width * area.height
         let effort = Self.efforts.first { pixels < $0.pixels }?.effort ?? 0
@@ -113,7 +109,7 @@ struct WebPFrameEncoder: ~Copyable {
         }
         if counts.isTransparent { hasTransparency = true }
         if counts.isTransparent || blends { usesAlpha = true }
-        return Frame(rectangle: area, blends: blends)
+        return blends
     }
 
     /// Encodes a rectangle with one method.
