@@ -1,7 +1,7 @@
-import Sandbox
 import Settings
 import Testing
 
+@testable import Sandbox
 @testable import gifreel
 
 @Suite("The start checks how far workers are confined") struct ConfinementCheckTests {

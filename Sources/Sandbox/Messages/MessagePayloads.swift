@@ -57,11 +57,6 @@ package struct Confinement: Sendable, Equatable {
     /// The version of the kernel's Landlock, which forbids opening files and connecting; 0 if it is missing.
     package var landlockVersion: Int
 
-    package init(filtersCalls: Bool, landlockVersion: Int) {
-        self.filtersCalls = filtersCalls
-        self.landlockVersion = landlockVersion
-    }
-
     /// The names of the missing features.
     package var missing: [String] {
         (filtersCalls ? [] : ["seccomp"]) + (landlockVersion > 0 ? [] : ["landlock"])
