@@ -1,7 +1,7 @@
-import Media
 import TestSupport
 import Testing
 
+@testable import Media
 @testable import Sandbox
 
 @Suite("Messages of workers contain every field of their payload") struct WorkerMessageTests {

@@ -180,21 +180,13 @@ package struct TimeOptions: Sendable, Hashable {
     package static let thousand = 1000
 
     /// In thousandths: 2000 is twice as fast.
-    package var speed: Int
+    package var speed = Self.thousand
     /// The highest frame rate of the video in thousandths of frames per second; nil for no limit.
     package var ceiling: Int?
     /// Where the part begins, in hundredths of a second of the source's time.
-    package var start: Int
+    package var start = 0
     /// Where the part ends, in hundredths of a second of the source's time; nil, or past the end, for the end of the source.
     package var end: Int?
     /// The number of times the animation plays in the file.
-    package var loops: Int
-
-    package init(speed: Int = Self.thousand, ceiling: Int? = nil, start: Int = 0, end: Int? = nil, loops: Int = 1) {
-        self.speed = speed
-        self.ceiling = ceiling
-        self.start = start
-        self.end = end
-        self.loops = loops
-    }
+    package var loops = 1
 }

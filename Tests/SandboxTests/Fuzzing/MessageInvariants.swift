@@ -1,5 +1,5 @@
 #if !FUZZ
-    import Media
+    @testable import Media
     @testable import Sandbox
 #endif
 
