@@ -8,7 +8,7 @@ internal import SystemIO
 final class FileOutput {
     private static let bufferSize: Int32 = 64 * 1024
 
-    private let descriptor: Int32
+    let descriptor: Int32
     private var position: Int64 = 0
     /// One past the last byte written.
     private(set) var length: Int64 = 0

@@ -23,17 +23,15 @@ struct MP4Muxer: ~Copyable {
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let stream: UnsafeMutablePointer<AVStream>
     private let output: FileOutput
-    private let descriptor: Int32
     private let timescale: Int
     /// The packets written so far if they will be repeated; otherwise nil.
     private var stored: [StoredPacket]?
     /// Packets that are held back, in decoding order: the last packet, and all packets from the one whose frame is shown last,
     /// because their times are known only at the end. Rarely more than four.
     private var waiting: [UnsafeMutablePointer<AVPacket>] = []
-    private var isFirst = true
     /// The times of the announced frames, by index.
     private var times: [Int64] = []
-    /// The decoding time of the last appended packet, before ``decodingLead``.
+    /// The decoding time of the last appended packet, before ``decodingLead``; -1 before the first.
     private var decoding: Int64 = -1
     /// Whether the packets may not be in display order: those of H.264 with B-frames, and of another MP4.
     private let isReordered: Bool
@@ -82,7 +80,6 @@ struct MP4Muxer: ~Copyable {
         self.context = context
         self.stream = stream
         self.output = output
-        self.descriptor = descriptor
         self.timescale = timescale
         self.isReordered = isReordered
         self.hasStartCodes = hasStartCodes
@@ -123,8 +120,7 @@ struct MP4Muxer: ~Copyable {
 
     /// Appends the next packet in decoding order, with frame indices for times. Moves its contents away.
     mutating func append(_ packet: UnsafeMutablePointer<AVPacket>) throws(TranscodeError) {
-        if isFirst && hasStartCodes { dropUserData(packet) }
-        isFirst = false
+        if decoding < 0 && hasStartCodes { dropUserData(packet) }
         guard let copy = av_packet_alloc() else { throw .outOfMemory }
         av_packet_move_ref(copy, packet)
         copy.pointee.pts = times[Int(copy.pointee.pts)]
@@ -167,7 +163,8 @@ struct MP4Muxer: ~Copyable {
         let failure = context.pointee.pb.pointee.error
         guard failure >= 0 else { throw .library(.write, code: failure) }
         // A copied stream keeps its own level.
-        return try MP4Index(of: descriptor, length: Int(output.length)).moveToFront(level: hasStartCodes ? levels.lowest : nil)
+        let level = hasStartCodes ? levels.lowest : nil
+        return try MP4Index(of: output.descriptor, length: Int(output.length)).moveToFront(level: level)
     }
 
     private mutating func write(_ packet: UnsafeMutablePointer<AVPacket>, duration: Int64) throws(TranscodeError) {
