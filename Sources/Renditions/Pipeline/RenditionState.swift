@@ -72,7 +72,7 @@ package final class RenditionState: Sendable {
         objectFlights = SingleFlight(
             queueTimeout: limits.queueTimeout, lifetime: limits.missLifetime, time: clock, executor: executor)
         sources = SourceLoader.State(cache, lifetime: limits.fetchLifetime, time: clock, executor: executor)
-        failures = FailureMemory(cache, clock: clock)
+        failures = FailureMemory(cache.purges, clock: clock)
         self.cache = cache
         missing = MissingSources(clock: clock)
         admission = Admission(

@@ -2,7 +2,7 @@
 ///
 /// New entries go to the front of a queue. A hit only sets the entry's bit. When the table is full, a hand moves from the back
 /// to the front, clears the bits it meets, and removes the first entry without one. Not synchronised.
-struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
+package struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private struct Node {
         let key: Key
         /// Nil in a free node. With optional nodes instead, accesses would go through the type's metadata.
@@ -22,15 +22,15 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     private let limit: Int
 
     /// - Parameter limit: The largest number of entries; at least 1.
-    init(limit: Int) {
+    package init(limit: Int) {
         self.limit = max(1, limit)
     }
 
-    var count: Int { indices.count }
+    package var count: Int { indices.count }
 
     /// Returns the value and marks it as used.
     @inline(__always)
-    mutating func use(_ key: Key) -> Value? {
+    package mutating func use(_ key: Key) -> Value? {
         guard let index = indices[key] else { return nil }
         if !nodes[index].visited { nodes[index].visited = true }
         return nodes[index].value
@@ -42,14 +42,14 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// Returns the entries for which `condition` returns true, without marking them.
-    func filter(_ condition: (Key, Value) -> Bool) -> [(Key, Value)] {
+    package func filter(_ condition: (Key, Value) -> Bool) -> [(Key, Value)] {
         nodes.compactMap { node in node.value.flatMap { condition(node.key, $0) ? (node.key, $0) : nil } }
     }
 
     /// Replaces the value under `key`, or inserts it at the front.
     ///
     /// - Returns: The replaced or evicted value. The caller releases it outside any lock, since that may close a file.
-    mutating func insert(_ value: Value, for key: Key) -> Value? {
+    package mutating func insert(_ value: Value, for key: Key) -> Value? {
         if let index = indices[key], let old = nodes[index].value {
             nodes[index].value = value
             return old
@@ -71,12 +71,12 @@ struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     /// Removes one entry.
-    mutating func remove(_ key: Key) -> Value? {
+    package mutating func remove(_ key: Key) -> Value? {
         indices[key].flatMap { remove(at: $0) }
     }
 
     /// Removes all entries for which `condition` returns true, and returns their values.
-    mutating func removeAll(where condition: (Key, Value) -> Bool) -> [Value] {
+    package mutating func removeAll(where condition: (Key, Value) -> Bool) -> [Value] {
         let matching = nodes.indices.filter { index in nodes[index].value.map { condition(nodes[index].key, $0) } ?? false }
         return matching.compactMap { remove(at: $0) }
     }
