@@ -102,15 +102,11 @@ package final class SharedStore: Sendable {
                 try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
                     try await objects.put(name, file, record, mediaType: mediaType, by: .now + timeLeft)
                 }
-                meter.update { statistics in
-                    statistics.stored += 1
-                    statistics.bytesSent += record.length
-                }
+                meter.update { $0.bytesSent += record.length }
             case .delete(let time):
                 try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
                     try await objects.delete(entry.id, configuration.fileExtensions, until: time, by: .now + timeLeft)
                 }
-                meter.update { $0.deleted += 1 }
             }
         }
     }
@@ -277,7 +273,6 @@ package final class SharedStore: Sendable {
         await withTaskGroup(of: (deleted: [S3ListPage.Entry], failure: StoreError?).self) { group in
             var failure: StoreError?
             func count(_ end: (deleted: [S3ListPage.Entry], failure: StoreError?)) {
-                meter.update { $0.deleted += end.deleted.count }
                 for entry in end.deleted { totals.count(entry) }
                 failure = failure ?? end.failure
                 progress(totals)

@@ -19,10 +19,6 @@ package struct StoreStatistics: Sendable {
     package var misses = 0
     /// Attempts after the first one of a call.
     package var retries = 0
-    /// Renditions stored.
-    package var stored = 0
-    /// Renditions deleted, by the queue and by pruning.
-    package var deleted = 0
     /// Bytes of renditions that lookups received.
     package var bytesReceived = 0
     /// Bytes of renditions stored.

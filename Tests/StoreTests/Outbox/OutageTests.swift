@@ -77,7 +77,7 @@ import Testing
         #expect(await next.drain(within: .seconds(60)))
         #expect(try await next.has(rendition))
         #expect(try await !next.has(removed))
-        #expect(next.statistics.stored == 1 && next.statistics.deleted == 1)
+        #expect(next.statistics.calls[.put]?.count == 1 && next.statistics.calls[.delete]?.count == 1)
         #expect(try fixture.queueFiles().isEmpty)
     }
 

@@ -21,7 +21,7 @@ import Testing
         #expect(statistics.hits == 1 && statistics.misses == 1 && statistics.bytesReceived == 5000)
         #expect(statistics.calls[.get]?.count == 2)
         #expect(statistics.calls[.get].map { $0.time > .zero } == true)
-        #expect(one.statistics.stored == 1 && one.statistics.bytesSent == 5000)
+        #expect(one.statistics.calls[.put]?.count == 1 && one.statistics.bytesSent == 5000)
         try await waitUntil("the count of what waits") { () async in one.statistics.queuedWrites == 0 }
         #expect(try fixture.queueFiles().isEmpty)
     }
@@ -140,7 +140,7 @@ import Testing
         #expect(try await !one.has(rendition))
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await !other.has(rendition))
-        #expect(one.statistics.deleted == 1)
+        #expect(one.statistics.calls[.delete]?.count == 1)
     }
 
     @Test func aRenditionWhoseDeletionIsSentDuringItsLookUpIsNotFound() async throws {
@@ -206,7 +206,7 @@ import Testing
         try await one.store(old)
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await !other.has(old))
-        try await waitUntil("the deletion") { other.statistics.deleted == 1 }
+        try await waitUntil("the deletion") { other.statistics.calls[.delete]?.count == 1 }
         #expect(await other.drain(within: .seconds(60)))
         #expect(try await !one.has(old))
         // The same is uploaded again, whatever the clock says that dates it.
@@ -214,7 +214,7 @@ import Testing
         try await one.store(new)
         #expect(await one.drain(within: .seconds(60)))
         #expect(try await other.has(new))
-        #expect(other.statistics.deleted == 1)
+        #expect(other.statistics.calls[.delete]?.count == 1)
         try await waitUntil("the count of what waits") { () async in other.statistics.queuedWrites == 0 }
     }
 
