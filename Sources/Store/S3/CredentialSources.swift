@@ -116,9 +116,8 @@ struct CredentialSources: Sendable {
             throw .noKeys(cause: "the token for the credentials of the container is not one line of ASCII")
         }
         let source = "the credentials service of the container"
-        let response = try ask(source, "GET", url, token.map { ["Authorization: \($0)"] } ?? [], timeout: .seconds(2))
-        guard response.status == 200 else { throw .noKeys(cause: "\(source) answers \(response.status)") }
-        return try keys(response.body, source: source)
+        let fields = token.map { ["Authorization: \($0)"] } ?? []
+        return try keys(try ask(source, "GET", url, fields, timeout: .seconds(2)), source: source)
     }
 
     /// Whether a token may be sent to this URL: over TLS, to this machine, or to the addresses of ECS and EKS.
@@ -157,8 +156,7 @@ struct CredentialSources: Sendable {
         guard list.status == 200, !role.isEmpty else { throw .noKeys(cause: "\(source) answers \(list.status)") }
         let response = try ask(
             source, "GET", roles + PercentEncoding.encode(role, keepsSlashes: false), fields, timeout: .seconds(2))
-        guard response.status == 200 else { throw .noKeys(cause: "\(source) answers \(response.status)") }
-        return try keys(response.body, source: source)
+        return try keys(response, source: source)
     }
 
     // MARK: Requests and responses
@@ -171,8 +169,9 @@ struct CredentialSources: Sendable {
         let Expiration: String?
     }
 
-    private func keys(_ body: [UInt8], source: String) throws(StoreError) -> FoundKeys {
-        guard let document = try? JSONDecoder().decode(Document.self, from: Data(body)) else {
+    private func keys(_ response: ClientResponse, source: String) throws(StoreError) -> FoundKeys {
+        guard response.status == 200 else { throw .noKeys(cause: "\(source) answers \(response.status)") }
+        guard let document = try? JSONDecoder().decode(Document.self, from: Data(response.body)) else {
             throw .noKeys(cause: "\(source) answers with something else")
         }
         return try keys(
