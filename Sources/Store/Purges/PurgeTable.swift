@@ -68,7 +68,7 @@ package struct PurgeTable {
     private static func read(_ row: SQLiteRow) throws -> (sequence: Int64, purge: Purge) {
         let kind: String = try row.value(1)
         guard let scope = PurgeScope(kind: kind, argument: try row.value(2)) else {
-            throw LedgerError(.damage, "a purge of the unknown kind \(kind)")
+            throw LedgerError(.damage, "a purge of the kind \(kind) cannot be read")
         }
         let purge = Purge(
             scope, madeAt: try row.number(3), isLocal: try row.value(4), token: try row.value(5), entry: try row.value(6))

@@ -80,6 +80,18 @@ import Testing
         #expect(try await again.bytes(url: "https://a/1") == [1, 1])
     }
 
+    @Test(arguments: ["x", "o"])
+    func aPurgeThatCannotBeReadIsNamed(kind: String) async throws {
+        try await fill()
+        // The argument is still a URL, which is no id of an object.
+        try change("UPDATE purges SET kind = '\(kind)'")
+        let events = Mutex<[CacheEvent]>([])
+        let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
+        cache.close()
+        let reported = events.withLock { $0 }
+        #expect(reported.first?.description.hasSuffix(": a purge of the kind \(kind) cannot be read") == true)
+    }
+
     @Test(arguments: [
         "UPDATE objects SET length = 'x'", "UPDATE objects SET length = -1", "UPDATE objects SET length = 9223372036854775807",
         "UPDATE objects SET content = 'x'", "UPDATE objects SET extension = '../x'", "UPDATE objects SET extension = x'ff'",
