@@ -49,6 +49,22 @@ struct PixelTests {
         #expect(clock.now == 65564)
     }
 
+    @Test func timesAreFoundByTheirIndexHoweverManyWait() {
+        var times = TimeWindow()
+        var next = 0
+        for count in [3, 64, 65, 300] {
+            let first = next
+            for _ in 0..<count {
+                times.append(Int64(next) * 7)
+                next += 1
+            }
+            for index in first..<next { #expect(times[index] == Int64(index) * 7) }
+            times.removeFirst(upTo: next - 1)
+            #expect(times[next - 1] == Int64(next - 1) * 7)
+            times.removeFirst(upTo: -3)
+        }
+    }
+
     @Test func onlySupplementalInformationIsTakenOut() {
         let parameter: [UInt8] = [0, 0, 0, 1, 0x67, 1, 2]
         let supplemental: [UInt8] = [0, 0, 1, 0x06, 5, 9, 9]

@@ -121,7 +121,7 @@ struct ClipCopy {
             // The muxer chooses its own tag.
             parameters.pointee.codec_tag = 0
         }
-        for time in times { try muxer.expect(time: time) }
+        for time in times { muxer.expect(time: time) }
         progress.begin(total: shown.count)
         /// The number of packets decoded before the picture that is shown last.
         var countBeforeLast = 0

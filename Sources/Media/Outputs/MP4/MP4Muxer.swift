@@ -29,8 +29,10 @@ struct MP4Muxer: ~Copyable {
     /// Packets that are held back, in decoding order: the last packet, and all packets from the one whose frame is shown last,
     /// because their times are known only at the end. Rarely more than four.
     private var waiting: [UnsafeMutablePointer<AVPacket>] = []
+    /// The time of the last announced frame.
+    private var newest: Int64 = 0
     /// The times of the announced frames, by index.
-    private var times: [Int64] = []
+    private var times = TimeWindow()
     /// The decoding time of the last appended packet, before ``decodingLead``; -1 before the first.
     private var decoding: Int64 = -1
     /// Whether the packets may not be in display order: those of H.264 with B-frames, and of another MP4.
@@ -114,8 +116,9 @@ struct MP4Muxer: ~Copyable {
     }
 
     /// Announces a frame, in display order, before its packet is appended.
-    mutating func expect(time: Int) throws(TranscodeError) {
-        try times.grow(by: Int64(time))
+    mutating func expect(time: Int) {
+        newest = Int64(time)
+        times.append(newest)
     }
 
     /// Appends the next packet in decoding order, with frame indices for times. Moves its contents away.
@@ -127,11 +130,12 @@ struct MP4Muxer: ~Copyable {
         // The indices of the packets before the second frame are negative.
         let index = Int(copy.pointee.dts)
         decoding = index < 0 ? decoding + 1 : max(decoding + 1, times[index])
+        times.removeFirst(upTo: index)
         // AV1's temporal units are decoded in display order. Without composition offsets, libavformat writes no `ctts`.
         copy.pointee.dts = isReordered ? decoding - Self.decodingLead : copy.pointee.pts
         copy.pointee.stream_index = 0
         waiting.append(copy)
-        while let newest = times.last, waiting.count > 1, waiting[0].pointee.pts < newest {
+        while waiting.count > 1 && waiting[0].pointee.pts < newest {
             try write(waiting.removeFirst(), duration: 0)
         }
     }
@@ -223,4 +227,35 @@ struct StoredPacket {
     var decoding: Int64
     var duration: Int64
     var flags: Int32
+}
+
+/// The times of consecutive frames by index, in a ring that grows to the largest number of frames between two removals.
+struct TimeWindow {
+    private var ring: [Int64] = Array(repeating: 0, count: 64)
+    /// The index of the oldest frame.
+    private var first = 0
+    private var count = 0
+
+    mutating func append(_ time: Int64) {
+        if count == ring.count {
+            var larger = Array(repeating: Int64(0), count: 2 * count)
+            for index in first..<first + count { larger[index % larger.count] = ring[index % count] }
+            ring = larger
+        }
+        ring[(first + count) % ring.count] = time
+        count += 1
+    }
+
+    /// The time of a frame that was appended and not removed.
+    subscript(index: Int) -> Int64 {
+        precondition((first..<first + count).contains(index), "a packet without a frame")
+        return ring[index % ring.count]
+    }
+
+    /// Removes the frames before `index`.
+    mutating func removeFirst(upTo index: Int) {
+        let removed = min(count, max(0, index - first))
+        first += removed
+        count -= removed
+    }
 }

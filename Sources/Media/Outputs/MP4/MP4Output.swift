@@ -68,7 +68,7 @@ enum MP4Output: OutputMaker {
         let thread = transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
         defer { thread?.stop() }
         while let sample = try source.nextSample(on: thread, into: { () throws(TranscodeError) in try encoder.planes() }) {
-            try muxer.expect(time: sample.time)
+            muxer.expect(time: sample.time)
             progress.enter(frame: sample.frame)
             // The last frame is thus decoded last. If the source breaks off, the last sample is an earlier one, as the muxer
             // allows.
@@ -121,7 +121,7 @@ enum MP4Output: OutputMaker {
         _ encoder: VideoEncoder<Settings>, every round: Int, rounds: Int, into muxer: inout MP4Muxer
     ) throws(TranscodeError) {
         for number in 1..<rounds {
-            try muxer.expect(time: number * round)
+            muxer.expect(time: number * round)
             try encoder.encode(decodedInOrder: true) { packet throws(TranscodeError) in
                 try muxer.append(packet)
             }
