@@ -364,3 +364,13 @@ struct RenditionController: Sendable {
         return responder.documentResponse(document)
     }
 }
+
+extension ParsedTarget {
+    /// Whether the source is sent after that error of its rendition. Where `Accept` selects the rendition, a still image always
+    /// is: without Gifreel, the page would show it.
+    func sendsOriginal(after error: RenditionError) -> Bool {
+        if case .rendition(let rendition, _) = route, rendition.format == .json { return false }
+        return error.permitsOriginal
+            && (onError == .original || (negotiation != nil && (onMiss == .original || error.isOfImage)))
+    }
+}
