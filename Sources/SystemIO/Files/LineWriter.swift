@@ -2,13 +2,6 @@ internal import CLinux
 internal import Glibc
 internal import Synchronization
 
-/// The format of log lines.
-package enum LogFormat: String, Sendable, CaseIterable {
-    case text
-    /// A JSON object per line.
-    case json
-}
-
 /// Writes lines to a descriptor on its own thread, from a bounded queue.
 ///
 /// Callers never wait for the output: ``append(_:)`` copies the lines into the queue and returns. If the queue is full because

@@ -1,0 +1,6 @@
+/// The format of log lines.
+package enum LogFormat: String, Sendable, CaseIterable {
+    case text
+    /// A JSON object per line.
+    case json
+}
