@@ -165,7 +165,7 @@ extension Setting {
         Setting(
             "sources.user_agent", \.fetch.userAgent, .live, whenUnset: "gifreel and the version",
             example: "example-gifs (+https://gifs.example.com)",
-            "Value of User-Agent in requests to origins, some of which require a contact."),
+            "User-Agent of requests to origins. Some origins require contact details in it."),
     ]
 
     private static let key = SettingFamily(
