@@ -111,6 +111,15 @@ import Testing
             try Parsed(String(repeating: "A", count: 25), limits: limits)
         }
     }
+
+    @Test func aHeadThatArrivesWholeIsBoundedByItsEnd() throws {
+        let head = "GET / HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "a", count: 100))\r\n\r\n"
+        var limits = HeadLimits()
+        limits.head = head.utf8.count
+        #expect(try Parsed(head + "GET / HTTP/1.1\r\n", limits: limits)?.length == limits.head)
+        limits.head -= 1
+        #expect(throws: HTTPProtocolError.headTooLarge) { try Parsed(head, limits: limits) }
+    }
 }
 
 @Suite("Known fields are recognized by name") struct KnownFieldTests {
