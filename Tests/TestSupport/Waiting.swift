@@ -46,6 +46,21 @@ package func blockUntil(
     }
 }
 
+/// Runs `body` on a thread of its own, so that its blocking calls hold no thread of the cooperative pool.
+///
+/// The thread belongs to a task with the values of the caller's: an expectation that fails on it is a failure of the test. On
+/// any other thread, the testing library does not know the test, and reports that it has passed.
+package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await Task(executorPreference: ThreadPerJob()) { try body() }.value
+}
+
+private final class ThreadPerJob: TaskExecutor {
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        Thread { job.runSynchronously(on: self.asUnownedTaskExecutor()) }.start()
+    }
+}
+
 /// Runs `work` on one thread per index, all at the same time, and returns the results in the order of the indices.
 ///
 /// - Throws: The first error of `work`, or ``WaitTimedOut`` if a thread does not end within the limit.

@@ -247,15 +247,3 @@ final class RawClient {
         return count
     }
 }
-
-/// Runs `body` on a thread of its own, so that its blocking calls hold no thread of the cooperative pool.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        let thread = SystemThread.start(name: "test-client") { continuation.resume(with: Result { try body() }) }
-        guard let thread else {
-            continuation.resume(throwing: SystemError("pthread_create", code: EAGAIN))
-            return
-        }
-        thread.detach()
-    }
-}

@@ -77,7 +77,7 @@ import Testing
         let gate = try LoopbackGate()
         try await run(["/a.gif": halves(gate)]) { web, _ async throws in
             let port = try #require(web.port)
-            let tags = try await web.onClientThread { () -> [String] in
+            let tags = try await onThread { () -> [String] in
                 let clients = try (0..<2).map { _ in try ClientBox(port: port) }
                 let tags = try clients.map { box -> String in
                     try box.client.send("GET", "/m/a.gif", headers: ["Accept: video/mp4"])
@@ -101,7 +101,7 @@ import Testing
         let gate = try LoopbackGate()
         try await run(["/a.gif": halves(gate)]) { web, origin async throws in
             let port = try #require(web.port)
-            try await web.onClientThread {
+            try await onThread {
                 var early = try RawHTTPClient(port: port)
                 try early.send("GET", "/m/a.gif", headers: ["Accept: video/mp4"])
                 #expect(try early.readHead()["content-length"] == "\(Self.gif.count)")
@@ -130,7 +130,7 @@ import Testing
         let gate = try LoopbackGate()
         try await run(["/a.gif": halves(gate)]) { web, origin async throws in
             let port = try #require(web.port)
-            try await web.onClientThread {
+            try await onThread {
                 let connections = try (0..<50).map { _ in try ClientBox(port: port) }
                 for (index, connection) in connections.enumerated() {
                     let accept = index % 2 == 0 ? "video/mp4" : "image/avif, video/mp4"
@@ -154,7 +154,7 @@ import Testing
         let gate = try LoopbackGate()
         try await run(["/a.gif": halves(gate)]) { web, origin async throws in
             let port = try #require(web.port)
-            try await web.onClientThread {
+            try await onThread {
                 var client = try RawHTTPClient(port: port)
                 try client.send("GET", "/m/a.gif", headers: ["Accept: video/mp4"])
                 _ = try client.readHead()
@@ -177,7 +177,7 @@ import Testing
         let counted = halves(gate, then: [])
         try await run(["/a.gif": declaresLength ? counted : chunked]) { web, _ async throws in
             let port = try #require(web.port)
-            try await web.onClientThread {
+            try await onThread {
                 var client = try RawHTTPClient(port: port)
                 try client.send("GET", "/m/a.gif", headers: ["Accept: video/mp4"])
                 let head = try client.readHead()
@@ -227,7 +227,7 @@ import Testing
             }
             // The size of an endless body is known only when it is exceeded.
             let port = try #require(web.port)
-            try await web.onClientThread {
+            try await onThread {
                 var client = try RawHTTPClient(port: port)
                 try client.send("GET", "/m/endless.gif", headers: ["Accept: video/mp4"])
                 #expect(try client.readHead().status == 200)

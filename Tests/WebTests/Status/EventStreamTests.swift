@@ -36,7 +36,7 @@ import Testing
         try await run { web, gate in
             let path = try await begin(web)
             let port = try #require(web.port)
-            let (head, text) = try await web.onClientThread {
+            let (head, text) = try await onThread {
                 var client = try RawHTTPClient(port: port)
                 try client.send("GET", path, headers: Self.accept + ["Connection: close"])
                 let head = try client.readHead()
@@ -63,7 +63,7 @@ import Testing
             gate.open()
             try await waitUntil("the end") { try await web.request("GET", path).json()["state"] as? String == "done" }
             let port = try #require(web.port)
-            let text = try await web.onClientThread {
+            let text = try await onThread {
                 var client = try RawHTTPClient(port: port)
                 try client.send("GET", path, headers: Self.accept + ["Connection: close"])
                 return String(decoding: client.readToEnd().bytes, as: UTF8.self)
@@ -90,7 +90,7 @@ import Testing
         } _: { web, gate in
             let path = try await begin(web)
             let port = try #require(web.port)
-            let text = try await web.onClientThread {
+            let text = try await onThread {
                 var client = try RawHTTPClient(port: port)
                 try client.send("GET", path, headers: Self.accept)
                 _ = try client.readHead()
@@ -109,7 +109,7 @@ import Testing
             for isStop in [false, true] {
                 let path = try await begin(web)
                 let port = try #require(web.port)
-                async let text = web.onClientThread {
+                async let text = onThread {
                     var client = try RawHTTPClient(port: port)
                     try client.send("GET", path, headers: Self.accept + ["Connection: close"])
                     _ = try client.readHead()
@@ -138,7 +138,7 @@ import Testing
         } _: { web, gate in
             let path = try await begin(web)
             let port = try #require(web.port)
-            try await web.onClientThread {
+            try await onThread {
                 // Four streams at a time may follow one status.
                 let streams = try (0..<4).map { _ in try Stream(port, path) }
                 #expect(streams.map(\.status) == [200, 200, 200, 200])
@@ -147,7 +147,7 @@ import Testing
                 #expect(refused.status == 503 && refused["retry-after"] == "1")
             }
             try await waitUntil("the end of the streams") { web.statuses.streams == 0 }
-            #expect(try await web.onClientThread { try Stream(port, path).status } == 200)
+            #expect(try await onThread { try Stream(port, path).status } == 200)
         }
     }
 

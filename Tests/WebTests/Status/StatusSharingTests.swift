@@ -225,7 +225,7 @@ struct StatusSharingTests {
         // So long that only the stop ends the stream.
         try await run(book, sharing: .seconds(3600)) { web in
             let port = try #require(web.port)
-            let text = try await web.onClientThread {
+            let text = try await onThread {
                 var client = try RawHTTPClient(port: port)
                 try client.send("GET", Self.id, headers: Self.accept + ["Connection: close"])
                 _ = try client.readHead()

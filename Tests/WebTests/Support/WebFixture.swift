@@ -308,11 +308,6 @@ final class WebFixture: Sendable {
     /// The port of the server.
     var port: Int? { server.port }
 
-    /// Runs `body` on a thread that may block.
-    func onClientThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-        try #require(await threads.run { Result { try body() } }).get()
-    }
-
     /// Sends one request on a connection of its own.
     func request(
         _ method: String = "GET", _ target: String, headers: [String] = [], body: [UInt8] = []

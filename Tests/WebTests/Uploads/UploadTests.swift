@@ -212,7 +212,7 @@ import Testing
             let larger = Self.gif + [0]
             let chunk = Array("\(String(larger.count, radix: 16))\r\n".utf8) + larger + Array("\r\n0\r\n\r\n".utf8)
             let port = try #require(web.port)
-            let chunked = try await web.onClientThread {
+            let chunked = try await onThread {
                 var client = try RawHTTPClient(port: port)
                 try client.send(Array("POST /mp4 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n".utf8) + chunk)
                 return try client.readResponse()
