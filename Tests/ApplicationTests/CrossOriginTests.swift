@@ -100,7 +100,8 @@ import Testing
             "page.test", "https://page.test/", "https://page.test/a", "https://Page.test", "https://page.test:443",
             "https://", "https://*.page.test", "https://a.test, https://b.test", "https://a.test,https://b.test",
             "https://a.test https://b.test", "https://bücher.test", "HTTPS://page.test", "capacitor://localhost/",
-            "https://page.test?a", "https://user@page.test",
+            "https://page.test?a", "https://user@page.test", "https://page.test:65536", "https://page.test\\", "https://[::1",
+            "https://1.2.3.08",
         ] {
             #expect(throws: SettingsError.self, "\(origin)") { try SettingParser.checkOrigin(origin, "server.allow_origin") }
         }

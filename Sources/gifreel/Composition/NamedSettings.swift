@@ -101,7 +101,8 @@ enum SettingParser {
     static func checkOrigin(_ text: String, _ name: String) throws(SettingsError) {
         let host = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? ""
         let isOrigin = !host.isEmpty && !host.contains { $0.isWhitespace || "/,*@?#".contains($0) }
-        let canonical = (try? SourceURL(text))?.canonical ?? "\(text)/"
+        // Other schemes are those of applications.
+        let canonical = text.lowercased().hasPrefix("http") ? (try? SourceURL(text))?.canonical : "\(text)/"
         guard ["*", "null"].contains(text) || isOrigin && canonical == "\(text)/" else {
             throw .wrongValue(name, text, "* or one origin as browsers write it, such as https://example.com")
         }
