@@ -208,7 +208,7 @@ package final class WebHandler: HTTPHandler {
             if case .metrics = target.route, metrics.isGrantedByAddress(request) { return reply }
             return crossOrigin.applied(to: reply)
         } catch {
-            if [400, 403].contains(error.status), let redirect = redirect(request) { return redirect }
+            if error.status == 400 || error.isBadSignature, let redirect = redirect(request) { return redirect }
             return crossOrigin.applied(to: .now(problemResponse(error, request)))
         }
     }

@@ -331,6 +331,10 @@ import Testing
             for target in ["/mp4/\(source)?fbclid=1", "/html/\(source)?fbclid=1&v=2", signedWithTrackers] {
                 #expect(try await web.request("GET", target).status == 200, "\(target)")
             }
+            // A signature that has expired covers the parameters: without them, it would be called wrong.
+            let expired = try #require(
+                SigningKeys([Self.key]).target("html", of: SourceURL(source + "?utm_source=x"), expires: 1))
+            #expect(try await web.request("GET", expired).code == "expired_signature")
             #expect(try await web.request("GET", "/html/\(source)?width=1&url=x&fbclid").status == 302)
             #expect(try await web.request("GET", "/nothing?fbclid=1").status == 404)
             #expect(try await web.request("POST", "/mp4?fbclid=1", body: Self.gif).code == "bad_option")
