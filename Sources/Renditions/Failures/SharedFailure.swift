@@ -39,7 +39,7 @@ package struct SharedFailure: Sendable, Equatable {
 
     /// Whether it concerns all renditions of the source.
     package var isOfSource: Bool {
-        if case .fetchFailed = error { true } else { false }
+        if case .fetchFailed = error { true } else { error.isOfImage }
     }
 
     /// The kind of failure, for other nodes.

@@ -125,9 +125,10 @@ struct MissRunner: Sendable {
                 flight.dependOnCallers()
                 if Task.isCancelled { throw .cancelled }
             }
-            // The site has replaced the image by an animation.
+            // The site has replaced the image by an animation. The first bytes of an image that was decoded do not tell.
             if isImage, OriginalFile.image(loaded.source.bytes) == nil,
-                state.failures.failure(of: request.key, of: request.source)?.isOfImage ?? false
+                let failure = state.failures.failure(of: request.key, of: request.source), failure.isOfImage,
+                stored.map({ $0.content.bytes != loaded.source.digest.bytes }) ?? !failure.concernsRendition
             {
                 state.failures.forget(.url(request.source.canonical))
             }
@@ -295,7 +296,11 @@ struct MissRunner: Sendable {
         do throws(RenditionError) {
             return try await producer.produce(RenditionJob(request.rendition, of: loaded), flight)
         } catch {
-            state.failures.remember(error, of: request.key, of: request.source, since: loaded.epoch)
+            if error.isOfImage {
+                state.failures.remember(error, of: request.source, since: loaded.epoch)
+            } else {
+                state.failures.remember(error, of: request.key, of: request.source, since: loaded.epoch)
+            }
             throw error
         }
     }

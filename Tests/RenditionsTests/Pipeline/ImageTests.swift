@@ -13,6 +13,10 @@ import Testing
     private let jpeg: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 1]
     private let newer: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 1, 2]
     private let png: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 1]
+    /// A PNG whose header is followed by a text of 8 KiB.
+    private let described: [UInt8] =
+        [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]
+        + [UInt8](repeating: 0, count: 17) + [0, 0, 0x20, 0, 0x74, 0x45, 0x58, 0x74]
     private let blocked: [UInt8] = [0xff, 0xd8, 0xff, 0xe0, 3]
 
     private func list(of file: [UInt8]) throws -> BlockList {
@@ -76,14 +80,37 @@ import Testing
     }
 
     @Test func anAnimationInPlaceOfAnImageIsConverted() async throws {
+        let still = RenditionError.conversionFailed(.rejected(.still(.apng)), allowance: WorkerAllowance())
+        for (bytes, failure) in [(jpeg, nil), (described, still)] as [([UInt8], RenditionError?)] {
+            try await PipelineFixture.run { world async throws in
+                world.answer("/a.gif", .content(bytes))
+                world.failConversions(failure)
+                #expect(try await image("/a.gif", in: world)?.provenance == .stored)
+                world.answer("/a.gif", .content(Array("GIF89a".utf8)))
+                world.failConversions(nil)
+                world.advance(150)
+                #expect(try await image("/a.gif", in: world)?.provenance == .stale(50))
+                try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
+                #expect(try await world.find("/a.gif").provenance == .stored)
+            }
+        }
+    }
+
+    @Test func anImageThatOnlyTheDecoderKnowsIsDecodedOnceForAllRenditions() async throws {
+        let still = RenditionError.conversionFailed(.rejected(.still(.apng)), allowance: WorkerAllowance())
         try await PipelineFixture.run { world async throws in
-            world.answer("/a.gif", .content(jpeg))
+            world.answer("/a.gif", .content(described))
+            world.failConversions(still)
             #expect(try await image("/a.gif", in: world)?.provenance == .stored)
-            world.answer("/a.gif", .content(Array("GIF89a".utf8)))
+            for format in [Rendition.Format.jpg, .json, .output(.webm)] {
+                #expect(try await world.error(of: "/a.gif", format) == .remembered(still, remaining: 600))
+            }
+            // The same bytes are the same image.
             world.advance(150)
             #expect(try await image("/a.gif", in: world)?.provenance == .stale(50))
             try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
-            #expect(try await world.find("/a.gif").provenance == .stored)
+            #expect(try await image("/a.gif", in: world)?.provenance == .hit)
+            #expect(world.conversions.count == 1 && world.fetches.count == 3)
         }
     }
 

@@ -70,6 +70,8 @@ import Testing
         let ofSource = try #require(SharedFailure(.fetchFailed(.gone), foundAt: 0))
         let ofRendition = try #require(
             SharedFailure(.conversionFailed(.rejected(.incomplete(.webp)), allowance: Self.allowance), foundAt: 0))
-        #expect(ofSource.isOfSource && !ofRendition.isOfSource)
+        let ofImage = try #require(
+            SharedFailure(.conversionFailed(.rejected(.still(.apng)), allowance: Self.allowance), foundAt: 0))
+        #expect(ofSource.isOfSource && ofImage.isOfSource && !ofRendition.isOfSource)
     }
 }
