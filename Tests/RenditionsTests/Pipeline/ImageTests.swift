@@ -183,6 +183,30 @@ import Testing
         }
     }
 
+    /// A purge of an object does not end the flight, because only its end shows which object it produces.
+    @Test func aCallerThatJoinsAfterThePurgeOfAnImagesObjectGetsAnotherImage() async throws {
+        var known: ObjectID?
+        try await PipelineFixture.run { world async throws in
+            world.answer("/a.gif", .content(jpeg))
+            known = try await image("/a.gif", in: world)?.rendition.objectID
+        }
+        let old = try #require(known)
+        let gate = AsyncGate()
+        try await PipelineFixture.run(tier: EmptyTier(asked: gate)) { world async throws in
+            world.answer("/a.gif", .content(jpeg))
+            async let first = image("/a.gif", in: world)
+            try await waitUntil("the look-up of the image") { gate.count == 1 }
+            world.answer("/a.gif", .content(newer))
+            _ = try await world.purger.purge(.object(old))
+            async let second = image("/a.gif", in: world)
+            try await waitUntil("a flight for two callers") { world.renditionState.flights.waiterCount == 2 }
+            gate.open()
+            let (waited, joined) = try await (first, second)
+            #expect(waited?.rendition.objectID == old)
+            #expect(joined?.rendition.objectID != old && joined?.isStored == true)
+        }
+    }
+
     @Test func aBlockedImageIsKnownToBeBlocked() async throws {
         try await PipelineFixture.run(blocks: list(of: blocked)) { world async throws in
             world.answer("/a.gif", .content(blocked))

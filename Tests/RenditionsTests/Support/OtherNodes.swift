@@ -22,10 +22,16 @@ struct OtherNodes: NodeCoordinator {
 /// A store that has no rendition and takes none.
 struct EmptyTier: SharedTier {
     var answer = SharedLookUp.absent
+    /// Passed by each look-up.
+    var asked: AsyncGate?
     /// Passed by each rendition that is to be stored.
     var saved: AsyncGate?
 
-    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp { answer }
+    func load(_ id: ObjectID, fileExtension: String, into file: StagedFile, isOnlySource: Bool) async -> SharedLookUp {
+        await asked?.pass()
+        return answer
+    }
+
     func save(_ rendition: CachedRendition) async -> Bool {
         await saved?.pass()
         return false
