@@ -85,8 +85,8 @@ struct RenditionController: Sendable {
             do throws(RenditionError) {
                 return try await response(to: miss)
             } catch {
-                let onError = target.sendsOriginal(after: error) ? Mount.OnError.original : .problem
-                return await errorResponse(error, request, onError, target.terms)
+                // A client that accepts the source has got it before, except a still image: without Gifreel, the page would show it.
+                return await errorResponse(error, request, error.isOfImage ? .original : target.onError, target.terms)
             }
         }
     }

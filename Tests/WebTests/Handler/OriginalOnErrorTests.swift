@@ -40,6 +40,8 @@ import Testing
             settings.policy.mounts["n"] = mount
             mount.onError = .problem
             settings.policy.mounts["negotiates"] = mount
+            mount.onMiss = .original
+            settings.policy.mounts["follows"] = mount
         }
         try await WebFixture.run([:], configure) { web async throws in try await body(web, origin) }
     }
@@ -60,6 +62,17 @@ import Testing
             }
             // One fetch for the first attempt, and one for the source itself. The failure is remembered.
             #expect(origin.count("/broken.gif") <= 4)
+        }
+    }
+
+    @Test func aClientThatRefusesTheSourceGetsTheReason() async throws {
+        try await run { web, _ async throws in
+            for (accept, code) in [("video/mp4", nil), ("video/mp4,image/gif;q=0", "corrupt_gif")] as [(String, String?)] {
+                for _ in 0..<2 {
+                    let answer = try await web.request("GET", "/follows/broken.gif", headers: ["Accept: \(accept)"])
+                    #expect(answer.code == code && (answer.body == Self.broken) == (code == nil), "\(accept): \(answer.text)")
+                }
+            }
         }
     }
 
