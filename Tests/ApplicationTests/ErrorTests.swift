@@ -23,9 +23,12 @@ import Testing
 
     @Test func errorsOfASourceNameTheirCause() throws {
         let gif = GIFBuilder.animation()
+        var image = APNGBuilder(width: 4, height: 4, plays: nil)
+        image.addPicture(.init(width: 4, height: 4, word: 0xff00_00ff))
+        let still = image.finish()
         let origin = try LoopbackOrigin([
             "/page.gif": { _ in .ok(Array("<!doctype html><html></html>".utf8)) },
-            "/image.gif": { _ in .ok([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0]) },
+            "/image.gif": { _ in .ok(still) },
             "/half.gif": { _ in .ok(Array(gif.prefix(60))) },
             "/none.gif": { _ in .ok(GIFBuilder(width: 4, height: 4).finish()) },
             "/wide.gif": { _ in .ok(GIFBuilder(width: 5000, height: 2).finish()) },

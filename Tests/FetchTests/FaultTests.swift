@@ -107,12 +107,20 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
         OriginFaultCase("redirect to itself", .redirect(to: "/fault"), .error(.tooManyRedirects(limit: 5))),
     ]
 
+    /// The signature, a header of 13 bytes, and the beginning of a text.
+    private static let headOfPNG: [UInt8] =
+        [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, 0x49, 0x48, 0x44, 0x52]
+        + [UInt8](repeating: 0, count: 17) + [0, 0, 2, 0, 0x74, 0x45, 0x58, 0x74]
+
     static let contents: [OriginFaultCase] = [
         OriginFaultCase("empty", .ok([]), .error(.notAnAnimation(looksLike: .empty))),
         OriginFaultCase("declared as HTML", .ok(gif, ["Content-Type: text/html"]), .fetched(100_000)),
         OriginFaultCase(
             "a page", .ok(Array("<html><body>no".utf8), ["Content-Type: image/gif"]), .error(.notAnAnimation(looksLike: .html))),
         OriginFaultCase("gzip that is not named", .ok(Gzip.stored(dot)), .error(.notAnAnimation(looksLike: .gzip))),
+        OriginFaultCase("a PNG without pixels", .ok(headOfPNG), .cutShort),
+        OriginFaultCase("a part of a PNG", .ok(Array(headOfPNG.prefix(10))), .cutShort),
+        OriginFaultCase("a part of a WebP", .ok(Array("RIFF\u{1}\u{2}\u{3}\u{4}WEBPVP8X".utf8)), .cutShort),
         OriginFaultCase("gzip only said", .ok(gif, ["Content-Encoding: gzip"]), .fetched(100_000)),
     ]
 

@@ -73,9 +73,9 @@ struct BodySink: ~Copyable {
     /// Seals and returns the complete body.
     consuming func finish() throws(FetchError) -> FetchedBody {
         guard let file = consume file else {
-            guard case .notAnAnimation(let kind) = ContentSniffer.judge(start, isWhole: true) else {
-                // It ends before its pixels.
-                throw .notAnAnimation(looksLike: .png)
+            guard case .notAnAnimation(let kind) = ContentSniffer.judge(start, isWhole: true), !kind.isShownAsImage else {
+                // Of an animation, too, the beginning may be all that there is, such as while its file is being written.
+                throw .failed(.cutShort(cause: "an image ends within its head"))
             }
             throw .notAnAnimation(looksLike: kind)
         }
