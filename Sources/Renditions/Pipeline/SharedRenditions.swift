@@ -1,5 +1,6 @@
 internal import Fetch
 internal import Fleet
+internal import Media
 internal import Store
 internal import SystemIO
 internal import Tracing
@@ -41,6 +42,7 @@ struct SharedRenditions: Sendable {
                 if let result = await adopt(record, request, epoch, isFollowed: isFollowed) { return result }
                 rejected = record
             case .failed(let failure):
+                if await isOutdated(failure, request) { break attempts }
                 failures.remember(
                     failure, of: failure.isOfSource ? nil : request.key, ofSourceAt: request.source.canonical,
                     since: epoch)
@@ -59,6 +61,16 @@ struct SharedRenditions: Sendable {
         let result = try await work()
         save(result)
         return result
+    }
+
+    /// Whether another node has found a still image where this node has found another file since then.
+    private func isOutdated(_ failure: SharedFailure, _ request: RenditionRequest) async -> Bool {
+        let original = request.with(Rendition(format: .original))
+        guard failure.error.isOfImage, let stored = try? await cache.rendition(for: original.key, countsMiss: false),
+            let fetchedAt = stored.alias?.times.fetchedAt
+        else { return false }
+        return fetchedAt + clock.unixSeconds - clock.steadySeconds > failure.foundAt
+            && OriginalFile.image(stored.descriptor) == nil
     }
 
     /// Ends a lease after the work has failed, while the error is returned to the callers.

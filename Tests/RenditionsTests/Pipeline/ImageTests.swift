@@ -96,6 +96,25 @@ import Testing
         }
     }
 
+    /// The failure of its renditions is shared for longer than the image is fresh.
+    @Test func anAnimationInPlaceOfAnImageThatAnotherNodeFoundIsConverted() async throws {
+        let failure = try #require(SharedFailure(.fetchFailed(.notAnAnimation(looksLike: .jpeg)), foundAt: 1_700_000_000))
+        let gate = AsyncGate()
+        gate.open()
+        let nodes = OtherNodes(gate: gate, role: .failed(failure))
+        try await PipelineFixture.run(tier: EmptyTier(), coordinator: nodes) { world async throws in
+            world.answer("/a.gif", .content(jpeg))
+            #expect(try await image("/a.gif", in: world)?.provenance == .stored)
+            world.answer("/a.gif", .content(Array("GIF89a".utf8)))
+            world.advance(150)
+            #expect(try await image("/a.gif", in: world)?.provenance == .stale(50))
+            try await waitUntil("the renewal") { world.renditionState.missesInProgress == 0 }
+            #expect(try await world.find("/a.gif").provenance == .stored)
+            // Nothing has been seen of another source.
+            #expect(try await world.error(of: "/b.gif") == .remembered(failure.error, remaining: 450))
+        }
+    }
+
     @Test func anImageThatOnlyTheDecoderKnowsIsDecodedOnceForAllRenditions() async throws {
         let still = RenditionError.conversionFailed(.rejected(.still(.apng)), allowance: WorkerAllowance())
         try await PipelineFixture.run { world async throws in
