@@ -85,8 +85,8 @@ package struct RouteParser: Sendable {
 
     /// The parameters, besides `utm_…` and `gad_…`, by which other sites follow the visitors of their links.
     private static let trackers: Set<Substring> = [
-        "fbclid", "gclid", "gbraid", "wbraid", "dclid", "msclkid", "twclid", "ttclid", "yclid", "igsh", "igshid", "li_fat_id",
-        "mc_cid", "mc_eid", "_hsenc", "_hsmi",
+        "fbclid", "gclid", "gclsrc", "gbraid", "wbraid", "dclid", "srsltid", "_gl", "msclkid", "twclid", "ttclid", "yclid",
+        "igsh", "igshid", "li_fat_id", "mc_cid", "mc_eid", "_hsenc", "_hsmi",
     ]
 
     /// Returns the target without the parameters at its end that other sites append to links, as a reference relative to the

@@ -318,6 +318,8 @@ import Testing
                 ("/html/a.html?url=\(encoded)&mc_cid=1&mc_eid=2", "./a.html?url=\(encoded)"),
                 ("/mp4?url=\(encoded)&fbclid=1", "./mp4?url=\(encoded)"), (signed + "?fbclid=1", "./a.gif"),
                 ("/m/x/a.html?gad_source=1&gad_campaignid=2&gclid=3", "./a.html"),
+                ("/m/x/a.html?gclid=3&gclsrc=aw.ds", "./a.html"), ("/m/x/a.html?srsltid=x", "./a.html"),
+                ("/m/x/a.mp4?width=20&utm_source=x&_gl=1*a*_ga*b", "./a.mp4?width=20"),
                 ("/m/x/a.html?fbclid=1", "./a.html"), ("/m/x/a.mp4?width=20&fbclid", "./a.mp4?width=20"),
             ] {
                 let response = try await web.request("GET", target)
