@@ -89,6 +89,12 @@ package struct EasyHandle: ~Copyable {
         errorText.pointee != 0 ? String(cString: errorText) : String(cString: curl_easy_strerror(code))
     }
 
+    /// The `errno` of the connection that failed; 0 if libcurl has none.
+    var connectError: Int32 {
+        var number = 0
+        return ccurl_get_long(raw, CURLINFO_OS_ERRNO, &number) == CURLE_OK ? Int32(truncatingIfNeeded: number) : 0
+    }
+
     /// Throws if libcurl refused to set `option`.
     package func check(_ code: CURLcode, _ option: CURLoption) throws(HTTPError) {
         guard code == CURLE_OK else { throw .exhausted(cause: "curl_easy_setopt(\(option.rawValue)) failed: \(code.rawValue)") }

@@ -78,7 +78,7 @@ import Testing
         (["--set", "server.port=9"], Int32(1), "127.0.0.1"),
         (["--set", "server.port=0"], 1, "set server.port_file"),
         (["--set", "server.port=0", "--set", "server.port_file=/nowhere/port"], 1, "has not started"),
-        (["--set", "server.unix_path=/nowhere/socket"], 1, "/nowhere/socket"),
+        (["--set", "server.unix_path=/nowhere/socket"], 1, "unix:/nowhere/socket: unreachable: connect: No such file"),
         (["--timeout", "0"], 64, "1 to 60"),
         (["--server", "localhost"], 64, "must be an http or https URL"),
     ]) func errorsNameTheirCause(_ arguments: [String], _ code: Int32, _ sentence: String) throws {

@@ -33,6 +33,17 @@ import Testing
         #expect(ServerClient.socketPath("unix:") == nil && ServerClient.socketPath("http://a.test") == nil)
     }
 
+    /// libcurl's own message names the port 80 of localhost, and no reason.
+    @Test func aSocketThatCannotBeReachedIsReportedWithTheReason() throws {
+        let directory = try ScratchDirectory()
+        let file = try directory.write("file", "")
+        for (path, reason) in [(directory.path("none"), "No such file or directory"), (file, "Connection refused")] {
+            #expect(throws: HTTPError.unreachable(cause: "connect: \(reason)")) {
+                try ServerClient(server: "unix:\(path)", token: nil).send("GET", "/readyz")
+            }
+        }
+    }
+
     @Test func aRefusalCarriesTheTimeToWait() throws {
         let origin = try LoopbackOrigin(["/a": { _ in .status(503, ["Retry-After: 12"]) }])
         defer { origin.stop() }
