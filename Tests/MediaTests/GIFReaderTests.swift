@@ -131,6 +131,18 @@ struct GIFReaderTests {
         #expect(try Composing.frames(builder.finish())[1] == [red, red, red, white])
     }
 
+    @Test func anImageWhoseCodesAreTooLongDrawsNothingAndKeepsItsTime() throws {
+        var builder = GIFBuilder(width: 2, height: 1)
+        builder.add(color: 1, delay: 7)
+        builder.addDelay(9)
+        // The literal 2, twice, in codes of 13 bits.
+        builder.addCoded(width: 2, height: 1, minimumCodeSize: 12, [2, 0x40, 0, 0])
+        builder.add(color: 2, delay: 5)
+        let gif = builder.finish()
+        #expect(try Composing.summary(gif).delays == [7, 9, 5])
+        #expect(try Composing.frames(gif) == [[white, white], [white, white], [red, red]])
+    }
+
     @Test func surplusPixelsAreDropped() throws {
         var builder = GIFBuilder(width: 2, height: 1)
         builder.add(GIFBuilder.Frame(width: 2, height: 1, pixels: Array(repeating: 2, count: 500)))

@@ -62,6 +62,11 @@ struct LZWDecoderTests {
         #expect(try decode([0b01_010_001, 0b0000_0001], codeSize: 2, pixels: 16) == [1, 2])
     }
 
+    /// The first code is the literal 1, however many bits a code has.
+    @Test(arguments: [12, 20, 31, 32, 255]) func anImageOfAnotherCodeSizeHasNoPixels(_ codeSize: Int) throws {
+        #expect(try decode([1] + [UInt8](repeating: 0, count: 63), codeSize: codeSize, pixels: 16) == [])
+    }
+
     @Test func anyBytesStayInBounds() throws {
         var state: UInt64 = 1
         for round in 0..<2000 {
