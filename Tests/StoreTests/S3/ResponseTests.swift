@@ -110,6 +110,25 @@ import Testing
         #expect(ContinuousClock.now - start < .seconds(20))
     }
 
+    /// A server that keeps no metadata has the record beside the object.
+    @Test func theRequestForARecordHasTheTimeThatItsObjectLeft() async throws {
+        let (rendition, keys) = (try TestRendition(1), try KeySpace(prefix: ""))
+        let (object, record) = ("/b/\(keys.object(rendition.name))", "/b/\(keys.record(rendition.name))")
+        let late = [UInt8]("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na".utf8)
+        let origin = try LoopbackOrigin([
+            object: { _ in LoopbackAnswer(steps: [.pause(.seconds(2)), .send(late)]) },
+            record: { _ in LoopbackAnswer(steps: [.hang]) },
+        ])
+        defer { origin.stop() }
+        let store = try store(origin)
+        defer { store.close() }
+        let start = ContinuousClock.now
+        let error = await storeError { _ = try await store.fetch(rendition.name, maxLength: 100, within: .seconds(5)) }
+        #expect(error == .timedOut && origin.count(record) == 1)
+        // With five seconds for each request, these would be seven.
+        #expect(ContinuousClock.now - start < .milliseconds(6700))
+    }
+
     /// libcurl takes what has arrived for the whole response.
     @Test(arguments: ["200 OK", "404 Not Found", "500 Internal"]) func aHeadThatIsCutIsNoResponse(_ status: String) async throws
     {
