@@ -56,6 +56,17 @@ import Testing
         #expect(times.allSatisfy { (5_000_000_000...7_500_000_000).contains($0) })
     }
 
+    /// Repeated runs are the same, and not all sources are requested again at once.
+    @Test func theKeyOfATransientFailureDeterminesItsEnd() throws {
+        let sources = try (0..<20).map { try SourceURL("https://a.test/\($0)") }
+        let runs = (0..<2).map { _ in
+            let memory = makeMemory()
+            for source in sources { memory.remember(.fetchFailed(.unreachable(cause: "")), of: source, since: purges.epoch) }
+            return sources.map { remaining(memory.failure(of: key, of: $0)) }
+        }
+        #expect(runs[0] == runs[1] && Set(runs[0]).count > 1)
+    }
+
     @Test func aFailureEndsWithTheLastNanosecondOfItsLifetime() {
         let memory = makeMemory()
         memory.remember(missing, of: source, since: purges.epoch)
