@@ -4,10 +4,10 @@ import Foundation
 import HTTP
 import Media
 import Prewarm
-import Renditions
 import TestSupport
 import Testing
 
+@testable import Renditions
 @testable import Web
 
 @Suite("/openapi.json says what the code does") struct OpenAPITests {
@@ -328,6 +328,15 @@ import Testing
         ] {
             let value = try JSONSerialization.jsonObject(with: Data(JSONText.encode(outcome)))
             #expect(faults(value, schema).isEmpty, "\(faults(value, schema))")
+        }
+    }
+
+    @Test func blockedSourcesMatchTheirSchema() throws {
+        let found = BlockedSources.Source(url: "https://a.test/a.gif", label: "case 17")
+        for part in [BlockedSources(), BlockedSources(blocked: [found], compared: 2, withoutFingerprints: 1, next: found.url)] {
+            let value = try JSONSerialization.jsonObject(with: Data(JSONText.encode(part, inSnakeCase: true)))
+            let faults = faults(value, APISchemas.reference("Blocked"))
+            #expect(faults.isEmpty, "\(faults)")
         }
     }
 
