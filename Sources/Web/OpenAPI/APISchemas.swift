@@ -4,7 +4,8 @@ internal import Renditions
 /// The schemas of bodies (JSON Schema 2020-12, as in OpenAPI 3.1).
 enum APISchemas {
     static let text: JSONValue = ["type": "string"]
-    static let binary: JSONValue = [:]
+    /// Bytes. JSON Schema has no such type, but generated clients decode a body as JSON or text unless it has this format.
+    static let binary: JSONValue = ["type": "string", "format": "binary"]
     static let url: JSONValue = ["type": "string", "pattern": "^https?://.+"]
 
     /// The body of an upload.
@@ -52,14 +53,15 @@ enum APISchemas {
     ])
 
     /// A problem with one of the codes. There is one for each status of each operation, so it states only the differences.
+    /// Generators of clients ignore a reference that has siblings.
     static func problem(_ rows: [ProblemTable.Row]) -> JSONValue {
-        [
-            "$ref": "#/components/schemas/Problem",
+        let differences: JSONValue = [
             "properties": [
                 "status": ["enum": .list(Set(rows.map(\.status)).sorted().map(JSONValue.whole))],
                 "code": ["enum": .list(Set(rows.map(\.code)).sorted().map(JSONValue.text))],
-            ],
+            ]
         ]
+        return ["allOf": [reference("Problem"), differences]]
     }
 
     /// All schemas with names.

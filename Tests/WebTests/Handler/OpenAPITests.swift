@@ -213,6 +213,20 @@ import Testing
         }
     }
 
+    /// Clients of openapi-generator decode any other body as JSON or text.
+    @Test func bodiesOfImagesAndVideosAreBytes() throws {
+        var types: Set<String> = []
+        for operation in APIOperation.table(try presets()) {
+            let contents = operation.answers.map(\.content) + [operation.body]
+            for (type, schema) in contents.joined()
+            where type.hasPrefix("image/") || type.hasPrefix("video/") || type == "multipart/byteranges" {
+                types.insert(type)
+                #expect(schema == ["type": "string", "format": "binary"], "\(operation.id): \(type)")
+            }
+        }
+        #expect(types.isSuperset(of: ["image/gif", "image/x-icon", "video/mp4", "multipart/byteranges"]))
+    }
+
     @Test func whatIsNotStoredIsAmongTheResponses() async throws {
         try await WebFixture.run([:]) { web async throws in
             for operation in APIOperation.table(try presets()) where operation.method == "get" {
@@ -230,6 +244,21 @@ import Testing
             #expect(document["components"]?[String(match.1)]?[String(match.2)] != nil, "\(match.1) \(match.2)")
         }
         #expect(Set(references.map { String($0.1) }) == ["schemas", "parameters", "requestBodies", "responses"])
+    }
+
+    /// Generators of clients ignore such a reference: the errors of a generated client would have no members.
+    @Test func noReferenceHasSiblings() throws {
+        func check(_ value: JSONValue, _ path: String) {
+            switch value {
+            case .object(let members):
+                #expect(members["$ref"] == nil || members.count == 1, "\(path)")
+                for (name, member) in members { check(member, "\(path)/\(name)") }
+            case .list(let values):
+                for (index, value) in values.enumerated() { check(value, "\(path)/\(index)") }
+            default: break
+            }
+        }
+        check(OpenAPIDocument.document(try presets(), version: "1", publicURL: nil), "")
     }
 
     /// Clients read it at each start of a tool.
@@ -261,6 +290,7 @@ import Testing
             guard let named = APISchemas.named[name] else { return ["\(path): no schema \(name)"] }
             return faults(value, named, at: path)
         }
+        if case .list(let schemas)? = schema["allOf"] { return schemas.flatMap { self.faults(value, $0, at: path) } }
         var faults: [String] = []
         if let types = schema["type"] {
             let allowed: [JSONValue] = if case .list(let list) = types { list } else { [types] }
