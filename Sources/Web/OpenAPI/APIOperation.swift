@@ -160,7 +160,7 @@ struct APIOperation: Sendable {
             method: "get", path: "/\(Route.factsModule)", id: "get_facts_module",
             summary: "What gifreel.js does with the images of a page, as a module.",
             parameters: [
-                .query("url", APISchemas.url, "The URL of a source. Can be repeated."),
+                .query("url", ["type": "array", "items": APISchemas.url], "The URLs of sources."),
                 .query("try", APISchemas.text, "Any text: browsers load a module once per address."),
             ],
             answers: [Answer(200, "The module.", ["text/javascript": APISchemas.text])],

@@ -227,6 +227,12 @@ import Testing
         #expect(types.isSuperset(of: ["image/gif", "image/x-icon", "video/mp4", "multipart/byteranges"]))
     }
 
+    @Test func theURLsOfTheModuleWithFactsAreAList() throws {
+        let operation = try #require(APIOperation.table(try presets()).first { $0.id == "get_facts_module" })
+        let url = try #require(operation.parameters.first { $0.name == "url" })
+        #expect(url.schema == ["type": "array", "items": APISchemas.url])
+    }
+
     @Test func whatIsNotStoredIsAmongTheResponses() async throws {
         try await WebFixture.run([:]) { web async throws in
             for operation in APIOperation.table(try presets()) where operation.method == "get" {
