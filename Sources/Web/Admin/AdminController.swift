@@ -123,7 +123,8 @@ struct AdminController: Sendable {
         guard isOn else { throw .notFound("The admin interface is off: no admin token is configured.") }
         let words = (authorization ?? "").utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
         guard words.count == 2, Substring(words[0]).lowercased() == "bearer" else { throw .unauthorized }
-        let digest = SHA256.hash(words[1])
+        // RFC 9110 section 11.4 permits several spaces.
+        let digest = SHA256.hash(words[1].drop { $0 == UInt8(ascii: " ") })
         // Compares all tokens, so that the time does not reveal which one matches.
         guard tokens.filter({ ConstantTime.areEqual(digest, $0) }).count > 0 else { throw .unauthorized }
     }

@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [nil, "secret", "Bearer", "Bearer ", "Bearer Secret", "Bearer secret2", "Basic secret", "Bearer  secret"])
+    @Test(arguments: [nil, "secret", "Bearer", "Bearer ", "Bearer Secret", "Bearer secret2", "Basic secret", "Bearer  s ecret"])
     func aWrongTokenIsRefusedForEveryRoute(_ field: String?) async throws {
         try await WebFixture.run([:], configure) { web async throws in
             let headers = field.map { ["Authorization: \($0)"] } ?? []
@@ -42,6 +42,13 @@ import Testing
                 let response = try await web.request(method, target, headers: headers)
                 #expect(response.status == 401 && response["www-authenticate"] == "Bearer", "\(method) \(target)")
             }
+        }
+    }
+
+    @Test(arguments: ["Bearer secret", "bearer secret", "BEARER  secret", "Bearer    secret"])
+    func theSchemeHasAnyCaseAndAnySpacesAfterIt(_ field: String) async throws {
+        try await WebFixture.run([:], configure) { web async throws in
+            #expect(try await web.request("GET", "/cache", headers: ["Authorization: \(field)"]).status == 200)
         }
     }
 
