@@ -102,8 +102,8 @@ struct AdminController: Sendable {
     /// Returns the target of an address on this server; nil for any other URL.
     func ownTarget(_ text: String) throws(Problem) -> ParsedTarget? {
         if text.hasPrefix("/") { return try parser.parse(text) }
-        guard let publicURL, text.hasPrefix(publicURL + "/") else { return nil }
-        return try parser.parse(String(text[...].droppingBytes(publicURL.utf8.count)))
+        guard let publicURL, let target = OwnAddress.target(of: text, at: publicURL) else { return nil }
+        return try parser.parse(target)
     }
 
     /// Returns the canonical URL of a source, for which the address of a rendition on this server may stand.

@@ -103,10 +103,10 @@ struct PageResolver: Sendable {
     /// Splits a URL on this server into its target and the part before it, which is the public URL or names the host that the
     /// client used.
     private func ownTarget(_ url: String, _ client: ClientContext) -> (base: String, target: String)? {
-        let bases = policy.publicURL.map { [$0] } ?? client.host.map { ["http://\($0)", "https://\($0)"] } ?? []
-        for base in bases where url.utf8.starts(with: "\(base)/".utf8) {
-            return (base, String(url[...].droppingBytes(base.utf8.count)))
-        }
-        return nil
+        let scheme = url[...].before(UInt8(ascii: ":")).lowercased()
+        guard let base = policy.publicURL ?? client.host.map({ "\(scheme)://\($0)" }),
+            let target = OwnAddress.target(of: url, at: base)
+        else { return nil }
+        return (base, target)
     }
 }

@@ -156,7 +156,10 @@ import Testing
             settings.policy.publicURL = "https://gifs.example"
         } _: { web async throws in
             let source = web.origin.url("/up/a.gif")
-            for address in ["/png,width=9/\(source)", "https://gifs.example/html/\(source)", source] {
+            for address in [
+                "/png,width=9/\(source)", "https://gifs.example/html/\(source)", "HTTPS://GIFS.example:443/html/\(source)",
+                "http://gifs.example/html/\(source)", source,
+            ] {
                 _ = try await web.request("GET", web.target("png", "/up/a.gif"))
                 let listed = try await web.request("GET", "/cache?url=\(address)", headers: Self.token)
                 #expect(try listed.json()["url"] as? String == source, "\(listed.text)")

@@ -83,6 +83,26 @@ import Testing
         }
     }
 
+    /// Consumers pass on what a visitor has pasted.
+    @Test(arguments: ["https://gifs.example", nil])
+    func aPageIsFoundByAnySpellingOfItsAddress(_ publicURL: String?) async throws {
+        let gif = GIFBuilder.animation(frames: 2)
+        let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+        defer { origin.stop() }
+        try await WebFixture.run([:]) { settings in
+            settings.policy.publicURL = publicURL
+            settings.policy.mounts = ["media": Mount(origin: try SourceURL(origin.url("/")))]
+        } _: { web async throws in
+            for start in ["https://gifs.example", "http://gifs.example", "HTTPS://GIFS.example", "https://gifs.example:443"] {
+                let url = PercentEncoding.encode("\(start)/media/a.html?width=20#top")
+                let response = try await web.request("GET", "/oembed?url=\(url)", headers: ["Host: gifs.example"])
+                let html = try #require(try response.json()["html"] as? String, "\(start): \(response.text)")
+                let base = publicURL ?? "\(start.prefix { $0 != ":" }.lowercased())://gifs.example"
+                #expect(html.contains("src=\"\(base)/media/a.html?width=20\""), "\(start): \(html)")
+            }
+        }
+    }
+
     @Test func theDocumentMayBeStoredAsLongAsThePage() async throws {
         let gif = GIFBuilder.animation(frames: 2)
         let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
