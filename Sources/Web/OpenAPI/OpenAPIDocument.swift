@@ -61,7 +61,11 @@ enum OpenAPIDocument {
         if !operation.body.isEmpty {
             value["requestBody"] = ["required": true, "content": content(operation.body)]
         }
-        if operation.needsToken { value["security"] = [["token": []]] }
+        if operation.problems.contains(where: { $0.status == 401 }) {
+            let token: JSONValue = ["token": []]
+            // Without a token, the address of the client may suffice.
+            value["security"] = .list(operation.needsToken ? [token] : [[:], token])
+        }
         return .object(value)
     }
 

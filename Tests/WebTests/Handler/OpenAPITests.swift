@@ -213,6 +213,23 @@ import Testing
         }
     }
 
+    /// A generated client sends its token only where the document asks for one.
+    @Test func eachOperationThatReadsATokenNamesIt() throws {
+        let document = OpenAPIDocument.document(try presets(), version: "1", publicURL: nil)
+        for operation in APIOperation.table(try presets()) {
+            let security = document["paths"]?[operation.path]?[operation.method]?["security"]
+            let token: JSONValue = ["token": []]
+            if operation.id == "get_metrics" {
+                // The address of the client may suffice.
+                #expect(security == JSONValue.list([[:], token]) && !operation.needsToken)
+            } else if operation.problems.contains(where: { $0.status == 401 }) {
+                #expect(security == JSONValue.list([token]) && operation.needsToken, "\(operation.id)")
+            } else {
+                #expect(security == nil && !operation.needsToken, "\(operation.id)")
+            }
+        }
+    }
+
     /// Clients of openapi-generator decode any other body as JSON or text.
     @Test func bodiesOfImagesAndVideosAreBytes() throws {
         var types: Set<String> = []
