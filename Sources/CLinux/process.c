@@ -43,26 +43,38 @@ pid_t clinux_parent(void) {
     return getppid();
 }
 
-static void *end_at_once(void *unused) {
-    return unused;
+static void *end_after(void *mutex) {
+    pthread_mutex_lock(mutex);
+    pthread_mutex_unlock(mutex);
+    return NULL;
 }
 
-int clinux_can_start_thread(void) {
-    enum { stack_size = 256 << 10 };
-    void *stack = mmap(NULL, stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (stack == MAP_FAILED) {
+int clinux_can_start_threads(int count) {
+    enum { stack_size = 256 << 10, most = 64 };
+    pthread_t threads[most];
+    count = count < most ? count : most;
+    char *stacks = mmap(NULL, (size_t)count * stack_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (stacks == MAP_FAILED) {
         return 1;
     }
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    pthread_attr_setstack(&attributes, stack, stack_size);
-    const int code = pthread_create(&thread, &attributes, end_at_once, NULL);
-    if (code == 0) {
-        pthread_join(thread, NULL);
+    // The threads end together, so that all of them exist at the same time.
+    pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&mutex);
+    int code = 0;
+    int started = 0;
+    while (started < count && code == 0) {
+        pthread_attr_t attributes;
+        pthread_attr_init(&attributes);
+        pthread_attr_setstack(&attributes, stacks + (size_t)started * stack_size, stack_size);
+        code = pthread_create(&threads[started], &attributes, end_after, &mutex);
+        pthread_attr_destroy(&attributes);
+        started += code == 0;
     }
-    pthread_attr_destroy(&attributes);
-    munmap(stack, stack_size);
+    pthread_mutex_unlock(&mutex);
+    for (int index = 0; index < started; index++) {
+        pthread_join(threads[index], NULL);
+    }
+    munmap(stacks, (size_t)count * stack_size);
     return code != EAGAIN;
 }
 

@@ -116,6 +116,24 @@ extension SerialTests {
             #expect(try error(nil, on: zygote) == nil)
         }
 
+        /// The worker's own threads are free again when the server looks, so that one more says nothing.
+        @Test(.enabled(if: geteuid() == 0, "needs root, to become a user without processes"))
+        func aLackOfThreadsIsFoundWhereSomeButNotEnoughAreLeft() throws {
+            let user = uid_t.random(in: 100_000...1_000_000)
+            let process = clinux_fork()
+            if process == 0 {
+                var limits = clinux_limits(memory: 0, cpu_seconds: 0, file_bytes: 0, tasks: 9, descriptors: 0)
+                guard setuid(user) == 0, clinux_set_limits(&limits) == 0 else { _exit(1) }
+                if clinux_can_start_threads(1) == 0 || clinux_can_start_threads(8) == 0 { _exit(2) }
+                if clinux_can_start_threads(9) != 0 || clinux_can_start_threads(32) != 0 { _exit(3) }
+                // All of them have ended.
+                _exit(clinux_can_start_threads(8) == 0 ? 4 : 0)
+            }
+            var status: Int32 = 0
+            #expect(waitpid(process, &status, 0) == process && status == 0)
+            #expect(clinux_can_start_threads(Int32(TaskBudget.least)) != 0)
+        }
+
         @Test(arguments: [
             (70 as Int32, true, false), (71, true, false), (73, false, true), (69, false, false), (72, false, false),
             (1, false, false),

@@ -15,9 +15,9 @@ pid_t clinux_fork(void);
 /// The process id of the parent.
 pid_t clinux_parent(void);
 
-/// Whether the process may start another thread. Returns 0 only if the system or a limit of processes refuses one, and not if memory is
-/// short.
-int clinux_can_start_thread(void);
+/// Whether the process may have this number of further threads at the same time, up to 64. Returns 0 only if the system or a limit of
+/// processes refuses one, and not if memory is short.
+int clinux_can_start_threads(int count);
 
 /// Makes the kernel refuse every new thread or process of the calling process with EAGAIN, as a limit of processes does (seccomp). For
 /// tests. Returns 0, or -1 with errno.

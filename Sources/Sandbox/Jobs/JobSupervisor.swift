@@ -120,7 +120,7 @@ package final class JobSupervisor: Sendable {
     /// A source that has taken over its worker chooses the exit code. Codes that would blame the server are therefore trusted
     /// only before the worker has begun with the source, or if the server finds the cause itself.
     ///
-    /// - Parameter lacksThreads: Whether no more threads can be started.
+    /// - Parameter lacksThreads: Whether an encoder's threads cannot be started.
     static func failure(
         _ exit: WorkerExit, _ job: WorkerJob, hasBegun: Bool, lacksThreads: (WorkerJob) -> Bool = JobSupervisor.lacksThreads
     ) -> SandboxError? {
@@ -141,7 +141,9 @@ package final class JobSupervisor: Sendable {
     }
 
     private static func lacksThreads(_ job: WorkerJob) -> Bool {
-        clinux_can_start_thread() == 0 || job.taskLimit > 0 && Int(clamping: clinux_task_count()) >= job.taskLimit
+        // The worker has ended, and those that it had are free again.
+        clinux_can_start_threads(Int32(TaskBudget.least)) == 0
+            || job.taskLimit > 0 && Int(clamping: clinux_task_count()) >= job.taskLimit
     }
 }
 

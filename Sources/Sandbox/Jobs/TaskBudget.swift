@@ -10,7 +10,8 @@ enum TaskBudget {
     static var spareTasks: Int { spareTasks(limit: number("pids.max"), current: number("pids.current")) }
 
     private static let most = 1024
-    private static let least = 32
+    /// The tasks that any encoder can do with.
+    static let least = 32
 
     /// - Parameters:
     ///   - limit: The limit of the control group; nil for none.

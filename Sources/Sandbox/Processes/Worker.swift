@@ -74,7 +74,7 @@ enum Worker {
         }
         let reply = convert(gif, job)
         // An encoder that cannot start a thread fails in ways that name other causes, such as a lack of memory.
-        if reply.failure?.mayComeFromThreads ?? false, job.transcoder.startsThreads, clinux_can_start_thread() == 0 {
+        if reply.failure?.mayComeFromThreads ?? false, job.transcoder.startsThreads, clinux_can_start_threads(1) == 0 {
             _exit(ExitCode.threadsRefused.rawValue)
         }
         #if DEBUG
