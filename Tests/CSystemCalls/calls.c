@@ -99,6 +99,16 @@ ssize_t pwrite64(int fd, const void *bytes, size_t count, off64_t offset) {
     return pwrite(fd, bytes, count, offset);
 }
 
+ssize_t pread(int fd, void *bytes, size_t count, off_t offset) {
+    NEXT(pread);
+    SIMULATE(is_simulated_file(fd), EVENT(csystemcalls_read, fd, offset, NULL, (int64_t)count),
+             next(fd, bytes, count, offset));
+}
+
+ssize_t pread64(int fd, void *bytes, size_t count, off64_t offset) {
+    return pread(fd, bytes, count, offset);
+}
+
 ssize_t sendfile(int out, int in, off_t *offset, size_t count) {
     NEXT(sendfile);
     SIMULATE(is_simulated_file(out), EVENT(csystemcalls_write, out, lseek(out, 0, SEEK_CUR), NULL, (int64_t)count),

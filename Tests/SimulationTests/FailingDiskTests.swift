@@ -48,6 +48,28 @@ extension OneAtATime {
             #expect(try reopened.finder.rendition(under: key) == nil)
         }
 
+        /// SQLite calls a page that cannot be read damaged.
+        @Test func readsThatFailForAWhileCostNoRendition() throws {
+            let disk = try createDisk()
+            defer { remove(disk) }
+            let first = try open("\(disk.root)/0")
+            try publish(first)
+            first.close()
+            let cache = try open("\(disk.root)/0")
+            defer { cache.close() }
+            disk.faults.failsReads = true
+            #expect(try cache.finder.rendition(under: key) == nil)
+            _ = cache.apply([cache.newPurge(.url("https://a.test/other"))])
+            disk.faults.failsReads = false
+            cache.housekeeper.runRound()
+            #expect(try cache.finder.rendition(under: key) != nil)
+            guard case .existing = try publish(cache) else {
+                Issue.record("nothing is stored")
+                return
+            }
+            #expect(!Files.exists("\(disk.root)/0/ledger.damaged"))
+        }
+
         @Test(arguments: endings) func whatIsStoredOutlivesTheProcessAfterARound(_ ending: SimulatedDisk.Ending) throws {
             let disk = try createDisk()
             defer { remove(disk) }

@@ -103,8 +103,10 @@ package final class Ledger: Sendable {
     package func read<Result>(_ body: (SQLiteConnection) throws -> Result) throws(LedgerError) -> Result {
         try whileOpen {
             let reader = try idleReaders.withLock { $0.popLast() } ?? openReader()
-            defer { idleReaders.withLock { $0.append(reader) } }
-            return try reader.transaction(isChange: false, body)
+            let result = try reader.transaction(isChange: false, body)
+            // After an error, a new one is used: a file keeps the code of its latest failed read.
+            idleReaders.withLock { $0.append(reader) }
+            return result
         }
     }
 

@@ -35,8 +35,7 @@ package struct LedgerError: Error, CustomStringConvertible {
     /// - Parameter code: The result code: https://www.sqlite.org/rescode.html
     init(_ code: Int32, _ connection: OpaquePointer?) {
         let primary = code & 0xff
-        // The `errno` of the failed system call; 0 if there is none.
-        let cause = [SQLITE_IOERR, SQLITE_CANTOPEN].contains(primary) ? connection.map(sqlite3_system_errno) ?? 0 : 0
+        let cause = connection.map { Self.systemError(primary, $0) } ?? 0
         let message = connection.map { String(cString: sqlite3_errmsg($0)) } ?? String(cString: sqlite3_errstr(code))
         description = "SQLite: \(message) (\(code)\(cause == 0 ? "" : ", \(String(cString: strerror(cause)))"))"
         isFailedCall = [SQLITE_IOERR, SQLITE_FULL].contains(primary)
@@ -44,8 +43,22 @@ package struct LedgerError: Error, CustomStringConvertible {
             switch primary {
             case _ where primary == SQLITE_FULL || [ENOSPC, EDQUOT].contains(cause): .fullDisk
             case _ where primary == SQLITE_READONLY || cause == EROFS: .readOnly
+            case SQLITE_CORRUPT where cause != 0: .failure
             case SQLITE_CORRUPT, SQLITE_NOTADB, SQLITE_ERROR, SQLITE_FORMAT, SQLITE_SCHEMA, SQLITE_MISMATCH: .damage
             default: .failure
             }
+    }
+
+    /// The `errno` of the failed system call; 0 if there is none.
+    private static func systemError(_ primary: Int32, _ connection: OpaquePointer) -> Int32 {
+        switch primary {
+        case SQLITE_IOERR, SQLITE_CANTOPEN: return sqlite3_system_errno(connection)
+        case SQLITE_CORRUPT:
+            // SQLite calls a page damaged that the disk could not read, too. It keeps the code for as long as the file is open.
+            var code: Int32 = 0
+            sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &code)
+            return [EIO, ENXIO].contains(code) ? code : 0
+        default: return 0
+        }
     }
 }

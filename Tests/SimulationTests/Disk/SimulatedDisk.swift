@@ -24,6 +24,8 @@ final class SimulatedDisk: @unchecked Sendable {
         var full = 0.0
         /// A sync that reports success and does nothing.
         var lostSync = 0.0
+        /// Whether every read at an offset fails with `EIO`.
+        var failsReads = false
     }
 
     /// The disk whose calls are simulated.
@@ -79,6 +81,7 @@ final class SimulatedDisk: @unchecked Sendable {
     // MARK: Calls
 
     private func before(_ event: csystemcalls_event) -> Int32 {
+        if event.kind == csystemcalls_read { return faults.failsReads ? EIO : 0 }
         calls += 1
         if isDead { return EIO }
         if let left = callsUntilCrash {
