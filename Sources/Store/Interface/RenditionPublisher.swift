@@ -157,7 +157,12 @@ struct RenditionPublisher: Sendable {
         }
     }
 
-    func unstored(_ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason) -> PublishOutcome {
+    func unstored(_ job: PublishJob, _ record: ObjectRecord, because cause: UnstoredReason) -> PublishOutcome {
+        var reason = cause
+        // No other cache may store what a purge covers, whatever keeps it from being stored here.
+        if cause != .unwanted, context.purges.overtook(job.epoch, sourceURL: job.alias?.sourceURL, object: job.id) {
+            reason = .purged
+        }
         let isOfDisk = ![.purged, .tooLarge, .unwanted].contains(reason)
         context.counters.update { counters in
             counters.unstored += 1

@@ -9,8 +9,8 @@ extension IndexChanges {
     mutating func commit(
         _ job: PublishJob, _ record: ObjectRecord, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> CommittedObject {
-        if let refusal = status.refusal { throw refusal }
         guard isWanted() else { throw .purged }
+        if let refusal = status.refusal { throw refusal }
         if let present = try nameFile(job.staged, record) {
             let alias = try refer(job.alias, to: present.sequence, began: job.epoch.began)
             return CommittedObject(row: present, aliasSequence: alias, isNew: false)
@@ -45,8 +45,8 @@ extension IndexChanges {
     mutating func commitReference(
         _ alias: AliasRecord?, to object: StoredObject, began: Int64, if isWanted: () -> Bool
     ) throws(UnstoredReason) -> Int64? {
-        if let refusal = status.refusal { throw refusal }
         guard isWanted() else { throw .purged }
+        if let refusal = status.refusal { throw refusal }
         let present = try? read { try $0.objectRow(object.record.id) }
         guard let present, present.sequence == object.sequence else { return nil }
         return try refer(alias, to: object.sequence, began: began)

@@ -57,6 +57,28 @@ import Testing
         #expect(all.map(\.entry) == [hasUnsent ? nil : ""] && all.map(\.madeAt) == [16_383])
     }
 
+    /// The reason forbids other caches to store the response.
+    @Test(arguments: [UnstoredReason.lowSpace, .readOnly, .unavailable])
+    func aPurgeIsTheReasonAlthoughTheDiskStoresNothing(_ reason: UnstoredReason) async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let url = "https://a/1"
+        try await cache.put([1, 2], url: "https://a/2")
+        @Sendable func reasons(_ epoch: Epoch) async throws -> [UnstoredReason?] {
+            let published = try await cache.publish(
+                try cache.stageInMemory(because: reason, containing: [3]), as: .test(url), fileExtension: "mp4",
+                alias: .test(url), epoch: epoch)
+            let linked = await cache.link(.test(url), to: .test("https://a/2"), epoch: epoch)
+            return [published.unstoredReason, linked?.unstoredReason]
+        }
+        cache.index.status.setRefusal(reason)
+        let before = cache.epoch
+        #expect(try await reasons(before) == [reason, reason])
+        _ = try await cache.purge(.url(url))
+        #expect(try await reasons(before) == [.purged, .purged])
+        #expect(try await reasons(cache.epoch) == [reason, reason])
+    }
+
     @Test func anObjectOfAnotherSourceStays() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
