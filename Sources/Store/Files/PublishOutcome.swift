@@ -33,7 +33,7 @@ package enum UnstoredReason: Error, Sendable, Equatable, CustomStringConvertible
     case readOnly
     /// The cache's directory was removed or replaced.
     case directoryLost
-    /// The cache is closed, or too many publishes are waiting.
+    /// The disk takes too long, the cache is closed, or too many publishes are waiting.
     case unavailable
     /// Another system call failed.
     case failed(SystemError)
@@ -47,7 +47,7 @@ package enum UnstoredReason: Error, Sendable, Equatable, CustomStringConvertible
         case .lowSpace: "less of the disk is free than cache.min_free_bytes requires"
         case .readOnly: "the cache's directory, or one in it, is read-only or belongs to another user"
         case .directoryLost: "the cache's directory was removed or replaced"
-        case .unavailable: "the cache is closed or overloaded"
+        case .unavailable: "the cache's disk takes too long, or the cache is closed"
         case .failed(let error): error.description
         }
     }

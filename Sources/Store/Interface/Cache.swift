@@ -24,7 +24,9 @@ package final class Cache: Sendable {
     private let context: CacheContext
     private let lookups: any BlockingWork
     private let verifiers: any BlockingWork
-    private let publishers: any BlockingWork
+    private let publishers: DiskWork
+    /// Reads and writes facts, without waiting for publishes.
+    private let documents: any BlockingWork
     private let purgers: any BlockingWork
     /// Returns a unique token for a purge. The token determines which database pages the purge changes.
     private let purgeToken: @Sendable () -> String
@@ -61,7 +63,8 @@ package final class Cache: Sendable {
         let limit = configuration.queueLimit
         lookups = threads.create(configuration.lookupThreads, limit, "cache-lookup")
         verifiers = threads.create(1, limit, "cache-verify")
-        publishers = threads.create(configuration.publishThreads, limit, "cache-publish")
+        publishers = DiskWork(threads.create(configuration.publishThreads, limit, "cache-publish"), clock: clock)
+        documents = threads.create(configuration.lookupThreads, limit, "cache-facts")
         // A purge is never refused.
         purgers = threads.create(1, .max, "cache-purge")
         finder = RenditionFinder(context: context)
@@ -86,7 +89,8 @@ package final class Cache: Sendable {
         lookups.close()
         verifiers.close()
         purgers.close()
-        publishers.close()
+        publishers.threads.close()
+        documents.close()
         context.purgeObservers.withLock { $0 = [] }
         forgetHot()
         index.close()
@@ -161,7 +165,10 @@ package final class Cache: Sendable {
     ///
     /// - Throws: ``CacheError/busy`` if too much work waits or the cache is closed: a rendition may exist.
     package func uploadedObject(_ id: ObjectID) async throws(CacheError) -> CachedRendition? {
-        try count(await publishers.run { [publisher] in publisher.recordUpload(of: id) }, countsMiss: true)
+        guard let found = await publishers.run({ [publisher] in publisher.recordUpload(of: id) }) else {
+            return try await rendition(for: id, countsMiss: true)
+        }
+        return try count(found, countsMiss: true)
     }
 
     /// Looks up on a look-up thread, or, if a large file has to be hashed, on a verifier thread, so that no miss waits for it.
@@ -304,19 +311,23 @@ package final class Cache: Sendable {
     /// Creates a file to write a rendition into: on the cache's file system, or in memory if the disk has no space.
     ///
     /// - Parameter expected: The size in bytes that the rendition may reach.
-    /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either, ``CacheError/closed`` if no thread accepts the
-    ///   work.
+    /// - Throws: ``CacheError/stagingFailed(_:)`` if there is no memory either, ``CacheError/closed``.
     package func stage(expecting expected: Int64) async throws(CacheError) -> StagedFile {
-        try await onThread { [publisher] () throws(CacheError) in try publisher.createFile(expecting: expected) }
+        let staged = await publishers.run { [publisher] in
+            Result { () throws(CacheError) in try publisher.createFile(expecting: expected) }
+        }
+        if let staged { return try staged.get() }
+        guard !isClosed.load(ordering: .relaxed) else { throw .closed }
+        return try stageInMemory(because: .unavailable)
     }
 
-    /// Runs work with the file of a rendition on a thread of the cache.
+    /// Runs work with a document of facts on a thread of the cache.
     ///
     /// - Throws: ``CacheError/closed`` if no thread accepts the work, or the error of the work.
     package func onThread<Value: Sendable>(
         _ work: @escaping @Sendable () throws(CacheError) -> Value
     ) async throws(CacheError) -> Value {
-        guard let result = await publishers.run({ Result { () throws(CacheError) in try work() } }) else { throw .closed }
+        guard let result = await documents.run({ Result { () throws(CacheError) in try work() } }) else { throw .closed }
         return try result.get()
     }
 
@@ -332,10 +343,17 @@ package final class Cache: Sendable {
     /// - Throws: ``CacheError/stagingFailed(_:)`` if neither disk nor memory has space, ``CacheError/closed`` if no thread
     ///   accepts the work.
     package func stage(copyOf file: SharedDescriptor, count: Int) async throws(CacheError) -> StagedFile {
-        try await onThread { [publisher] () throws(CacheError) in try publisher.createCopy(of: file, count: count) }
+        let staged = await publishers.run { [publisher] in
+            Result { () throws(CacheError) in try publisher.createCopy(of: file, count: count) }
+        }
+        if let staged { return try staged.get() }
+        return try await onThread { [publisher] () throws(CacheError) in
+            try publisher.createCopyInMemory(of: file, count: count, because: .unavailable)
+        }
     }
 
-    /// Stores a finished rendition and the alias to it. Returns once the file is durable and both can be found.
+    /// Stores a finished rendition and the alias to it. Returns once the file is durable and both can be found. If that takes too
+    /// long, it returns a copy in memory, and both can be found later.
     ///
     /// The rows of both are durable after the next round of housekeeping; see
     /// ``CacheConfiguration/housekeepingInterval``. A power loss before that loses the rendition.
@@ -363,8 +381,10 @@ package final class Cache: Sendable {
             epoch: epoch, storing: storing)
         let result = await publishers.run { [publisher] in Result { () throws(CacheError) in try publisher.process(job) } }
         if let result { return try result.get() }
-        // No thread accepted the job: the rendition is measured here and used from its own file.
-        return publisher.unstored(job, try job.measure(now: context.clock.unixSeconds), because: .unavailable)
+        let unfinished: @Sendable () -> Result<PublishOutcome, CacheError> = { [publisher] in
+            Result { () throws(CacheError) in try publisher.unfinished(job) }
+        }
+        return try (await documents.run(unfinished) ?? unfinished()).get()
     }
 
     // MARK: Purging
@@ -509,7 +529,7 @@ package final class Cache: Sendable {
     ///
     /// - Returns: Whether the change was committed.
     package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
-        await publishers.run { [context, index] in
+        await publishers.threads.run { [context, index] in
             index.changes.withLock { changes in
                 changes.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
             }

@@ -67,7 +67,14 @@ struct RenditionPublisher: Sendable {
             // If the disk filled up meanwhile, memory may still have space.
             guard [ENOSPC, EDQUOT].contains(error.code), !staged.isInMemory else { throw .stagingFailed(error) }
         }
-        let memory = try createFileInMemory(because: .diskFull)
+        return try createCopyInMemory(of: file, count: count, because: .diskFull)
+    }
+
+    /// Stages a copy of the first `count` bytes of `file` in memory; see ``Cache/stageInMemory(because:)``.
+    func createCopyInMemory(
+        of file: SharedDescriptor, count: Int, because reason: UnstoredReason
+    ) throws(CacheError) -> StagedFile {
+        let memory = try createFileInMemory(because: reason)
         try translating(try copyBytes(of: file, count, to: memory.number), to: CacheError.stagingFailed)
         return memory
     }
@@ -97,8 +104,16 @@ struct RenditionPublisher: Sendable {
         return try unsynced(job, record, because: failure)
     }
 
-    /// Returns the outcome after a failed sync. The page cache may lose what the disk lacks, so the file is not served; its
-    /// bytes are copied to memory and verified.
+    /// Returns the outcome of a job that no thread accepted, or that takes too long and may still end.
+    func unfinished(_ job: PublishJob) throws(CacheError) -> PublishOutcome {
+        let record = try job.measure(now: context.clock.unixSeconds)
+        guard job.storing else { return unstored(job, record, because: .unwanted) }
+        guard !job.staged.isInMemory else { return unstored(job, record, because: job.staged.reason ?? .unavailable) }
+        return try unsynced(job, record, because: .unavailable)
+    }
+
+    /// Returns the outcome after a sync that failed or may still fail. The page cache may then lose what the disk lacks, so the
+    /// file is not served; its bytes are copied to memory and verified.
     private func unsynced(
         _ job: PublishJob, _ record: ObjectRecord, because reason: UnstoredReason
     ) throws(CacheError) -> PublishOutcome {

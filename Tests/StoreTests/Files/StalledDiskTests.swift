@@ -1,0 +1,86 @@
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Store
+
+@Suite("A disk that stalls stops only the storing", .timeLimit(.minutes(5))) struct StalledDiskTests {
+    let directory: TemporaryDirectory
+    /// Its publishes wait until ``disk`` is signalled.
+    private let cache: Cache
+    private let disk = Semaphore()
+
+    init() throws {
+        let directory = try TemporaryDirectory(inMemory: true)
+        self.directory = directory
+        let system = TimeSource.system
+        cache = try Cache(
+            configuration: .test(directory),
+            clock: TimeSource(
+                unixNanoseconds: system.unixNanoseconds, monotonicNanoseconds: system.monotonicNanoseconds,
+                timers: { Deadline(after: $0 / 10, $1) }),
+            onStep: { [disk] step in
+                guard step == .publishMeasured else { return }
+                disk.wait()
+                disk.signal()
+            })
+    }
+
+    private func resume() {
+        disk.signal()
+    }
+
+    @Test func renditionsAreUsedAtOnceAndStoredLater() async throws {
+        defer { cache.close() }
+        defer { resume() }
+        let stalled = try await cache.put([1, 2, 3], url: "https://a/1")
+        #expect(stalled.unstoredReason == .unavailable)
+        #expect(try stalled.rendition.descriptor.readAll() == [1, 2, 3])
+        #expect(cache.statistics().refusal == .unavailable)
+
+        // Nothing waits for the disk now.
+        let staged = try await cache.stage(expecting: 10)
+        #expect(staged.isInMemory)
+        let source = try await cache.stage(copyOf: stalled.rendition.descriptor, count: 2)
+        #expect(try source.isInMemory && source.descriptor.readAll() == [1, 2])
+        let second = try await cache.put([4], url: "https://a/2")
+        #expect(try second.unstoredReason == .unavailable && second.rendition.descriptor.readAll() == [4])
+        #expect(await cache.link(.test("https://a/3"), to: .test("https://a/1"), epoch: cache.epoch) == nil)
+        #expect(await cache.alias(.test("https://a/1")) == nil)
+        #expect(try await cache.onThread { 1 } == 1)
+
+        resume()
+        try await waitUntil("the end of the first publish") { await cache.alias(.test("https://a/1")) != nil }
+        #expect(try await cache.bytes(url: "https://a/1") == [1, 2, 3])
+        try await waitUntil("storing") { try await cache.put([4], url: "https://a/2").isStored }
+        #expect(cache.statistics().refusal == nil)
+    }
+
+    @Test func whatAPurgeOvertakesMeanwhileIsNeitherStoredNorStorable() async throws {
+        defer { cache.close() }
+        defer { resume() }
+        let epoch = cache.epoch
+        async let outcome = cache.put([1], url: "https://a/1", epoch: epoch)
+        _ = try await cache.purge(.all)
+        let stalled = try await outcome
+        let after = try await cache.publish(
+            try cache.staged([2]), as: .test("https://a/2"), fileExtension: "mp4", alias: .test("https://a/2"),
+            epoch: cache.epoch)
+        #expect(stalled.unstoredReason == .purged && after.unstoredReason == .unavailable)
+        resume()
+        try await waitUntil("storing") { try await cache.put([3], url: "https://a/3").isStored }
+        #expect(await cache.alias(.test("https://a/1")) == nil)
+    }
+
+    @Test func whatAnOriginForbidsStaysUnstorable() async throws {
+        defer { cache.close() }
+        defer { resume() }
+        for number: UInt8 in 1...2 {
+            let outcome = try await cache.publish(
+                try cache.staged([number]), as: .test("a"), fileExtension: "mp4", facts: [], alias: nil, epoch: cache.epoch,
+                storing: false)
+            #expect(outcome.unstoredReason == .unwanted)
+        }
+    }
+}
