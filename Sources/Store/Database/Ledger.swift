@@ -167,6 +167,16 @@ package final class Ledger: Sendable {
         }
     }
 
+    /// Whether the path still leads to the open database. Otherwise the next start would not find what is written now.
+    var isInPlace: Bool {
+        pthread_rwlock_rdlock(closing)
+        defer { pthread_rwlock_unlock(closing) }
+        var status = stat()
+        // Other errors, such as those of a disk that does not answer, may pass.
+        guard stat(path, &status) == 0 else { return errno != ENOENT }
+        return !(connections.withLock { $0?.writer.hasMoved } ?? false)
+    }
+
     // MARK: Opening and closing
 
     /// Waits for running transactions, and closes the database. Later calls fail.

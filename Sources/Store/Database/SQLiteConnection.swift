@@ -129,6 +129,12 @@ package final class SQLiteConnection: @unchecked Sendable {
         guard code == SQLITE_OK else { throw LedgerError(code, handle) }
     }
 
+    /// Whether the path no longer leads to the open file, or cannot be followed.
+    var hasMoved: Bool {
+        var result: Int32 = 0
+        return sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &result) == SQLITE_OK && result != 0
+    }
+
     private func statement(_ sql: String) throws(LedgerError) -> SQLiteStatement {
         if let statement = statements[sql] { return statement }
         let statement = try SQLiteStatement(sql, handle)

@@ -76,7 +76,7 @@ package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
         case .descriptorsExhausted(let limit):
             "file descriptors are exhausted (limit \(limit)): open renditions are closed; raise LimitNOFILE or ulimit -n"
         case .directoryLost(let path):
-            "the cache directory \(path) was removed or replaced; nothing is stored until the server is restarted"
+            "the cache directory \(path) or a part of it was removed or replaced; nothing is stored until the server is restarted"
         }
     }
 }

@@ -46,7 +46,7 @@ package enum UnstoredReason: Error, Sendable, Equatable, CustomStringConvertible
         case .diskFull: "the disk is full"
         case .lowSpace: "less of the disk is free than cache.min_free_bytes requires"
         case .readOnly: "the cache's directory, or one in it, is read-only or belongs to another user"
-        case .directoryLost: "the cache's directory was removed or replaced"
+        case .directoryLost: "the cache's directory or a part of it was removed or replaced"
         case .unavailable: "the cache's disk takes too long, or the cache is closed"
         case .failed(let error): error.description
         }

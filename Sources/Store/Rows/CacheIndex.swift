@@ -103,10 +103,10 @@ final class CacheIndex: Sendable {
         changes.withLock { $0.close() }
     }
 
-    /// Stops storing if the path no longer leads to the directory. This lasts until a restart, because the contents of the path
-    /// may now belong to another server.
+    /// Stops storing if the paths no longer lead to the directory and its ledger. This lasts until a restart, because the contents
+    /// of the path may now belong to another server.
     func checkPlace() {
-        guard !status.isLost, !directory.isInPlace, !changes.withLock({ $0.isClosed }) else { return }
+        guard !status.isLost, !directory.isInPlace || !ledger.isInPlace, !changes.withLock({ $0.isClosed }) else { return }
         status.setLost()
         report(.directoryLost(path: directory.path))
     }

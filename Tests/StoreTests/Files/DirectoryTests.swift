@@ -39,7 +39,7 @@ import Testing
     }
 
     /// Whatever is at the path now may be another server's. Removing the directory is meant to remove its contents.
-    @Test(arguments: ["objects", "staging", "."])
+    @Test(arguments: ["objects", "staging", "ledger.sqlite", "."])
     func aDirectoryThatIsRemovedEndsStoringUntilARestart(part: String) async throws {
         let events = Mutex<[CacheEvent]>([])
         let cache = try Cache(configuration: .test(directory)) { event in events.withLock { $0.append(event) } }
@@ -62,6 +62,19 @@ import Testing
         defer { again.close() }
         #expect(try await again.put([3], url: "https://c/").isStored)
         #expect(try await again.bytes(url: url) == (part == "staging" ? [1] : nil))
+    }
+
+    /// As by a backup that is restored while the server runs.
+    @Test func aDatabaseThatIsReplacedEndsStoringUntilARestart() async throws {
+        let cache = try Cache.openWithoutHousekeeping(.test(directory))
+        defer { cache.close() }
+        cache.housekeeper.runRound()
+        #expect(try await cache.put([1], url: url).isStored)
+        try directory.create("copy", directory.contents("ledger.sqlite"))
+        #expect(rename(directory.path + "/copy", directory.path + "/ledger.sqlite") == 0)
+        cache.housekeeper.runRound()
+        #expect(try await cache.put([2], url: "https://b/").unstoredReason == .directoryLost)
+        #expect(cache.statistics().refusal == .directoryLost)
     }
 
     @Test func aPurgeIsRecordedInADirectoryThatWasMoved() async throws {
