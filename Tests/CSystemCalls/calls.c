@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -183,6 +184,12 @@ int openat(int directory, const char *name, int flags, ...) {
 int openat64(int directory, const char *name, int flags, ...) {
     MODE(flags)
     return open_at(directory, name, flags, mode);
+}
+
+int fstatat(int directory, const char *name, struct stat *status, int flags) {
+    NEXT(fstatat);
+    SIMULATE(is_simulated_name(directory, name), EVENT(csystemcalls_inspect, directory, .name = name),
+             next(directory, name, status, flags));
 }
 
 int linkat(int old_directory, const char *old, int directory, const char *name, int flags) {

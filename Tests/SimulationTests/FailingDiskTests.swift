@@ -70,6 +70,21 @@ extension OneAtATime {
             #expect(!Files.exists("\(disk.root)/0/ledger.damaged"))
         }
 
+        @Test func aDirectoryOfWhichTheDiskSaysNothingForAWhileIsNotLost() throws {
+            let disk = try createDisk()
+            defer { remove(disk) }
+            let cache = try open("\(disk.root)/0")
+            defer { cache.close() }
+            disk.faults.failsReads = true
+            cache.index.checkPlace()
+            disk.faults.failsReads = false
+            #expect(cache.statistics().refusal == nil)
+            guard case .stored = try publish(cache) else {
+                Issue.record("nothing is stored")
+                return
+            }
+        }
+
         @Test(arguments: endings) func whatIsStoredOutlivesTheProcessAfterARound(_ ending: SimulatedDisk.Ending) throws {
             let disk = try createDisk()
             defer { remove(disk) }

@@ -151,10 +151,11 @@ func copyBytes(of file: SharedDescriptor, _ count: Int, to target: Int32) throws
     }
 }
 
-/// Whether a name below an open directory leads to an open file or directory.
+/// Whether a name below an open directory leads to an open file or directory, as far as the disk answers: a network file system
+/// without its server may answer again.
 func leads(_ name: String, below directory: Int32, to number: Int32) -> Bool {
     var named = stat()
     var held = stat()
-    return fstatat(directory, name, &named, 0) == 0 && fstat(number, &held) == 0 && named.st_ino == held.st_ino
-        && named.st_dev == held.st_dev
+    guard fstatat(directory, name, &named, 0) == 0 else { return ![ENOENT, ENOTDIR, ELOOP, ESTALE].contains(errno) }
+    return fstat(number, &held) == 0 && named.st_ino == held.st_ino && named.st_dev == held.st_dev
 }

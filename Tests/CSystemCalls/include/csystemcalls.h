@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-/// Interposition of the system calls that change files or read them at an offset, for a simulated disk.
+/// Interposition of the system calls that change or inspect files, or read them at an offset, for a simulated disk.
 ///
-/// The test program defines the functions of libc that read, write, sync, name and remove files. The dynamic linker prefers them to those
+/// The test program defines the functions of libc that read, inspect, write, sync, name and remove files. The dynamic linker prefers them to those
 /// of libc, even for calls by libraries such as SQLite. Without hooks they only call the functions of libc.
 
 enum csystemcalls_call {
@@ -20,6 +20,7 @@ enum csystemcalls_call {
     csystemcalls_unlink,
     csystemcalls_make_directory,
     csystemcalls_read,
+    csystemcalls_inspect,
 };
 
 /// One call. A call that concerns a name has the descriptor of its directory, or AT_FDCWD.

@@ -24,7 +24,7 @@ final class SimulatedDisk: @unchecked Sendable {
         var full = 0.0
         /// A sync that reports success and does nothing.
         var lostSync = 0.0
-        /// Whether every read at an offset fails with `EIO`.
+        /// Whether every read at an offset, and every inspection of a name, fails with `EIO`.
         var failsReads = false
     }
 
@@ -81,7 +81,7 @@ final class SimulatedDisk: @unchecked Sendable {
     // MARK: Calls
 
     private func before(_ event: csystemcalls_event) -> Int32 {
-        if event.kind == csystemcalls_read { return faults.failsReads ? EIO : 0 }
+        if [csystemcalls_read, csystemcalls_inspect].contains(event.kind) { return faults.failsReads ? EIO : 0 }
         calls += 1
         if isDead { return EIO }
         if let left = callsUntilCrash {
