@@ -46,12 +46,18 @@ package func blockUntil(
     }
 }
 
-/// Runs `body` on a thread of its own, so that its blocking calls hold no thread of the cooperative pool.
+/// Starts `body` on a thread of its own.
 ///
 /// The thread belongs to a task with the values of the caller's: an expectation that fails on it is a failure of the test. On
 /// any other thread, the testing library does not know the test, and reports that it has passed.
+@discardableResult
+package func startThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) -> Task<Value, any Error> {
+    Task(executorPreference: ThreadPerJob()) { try body() }
+}
+
+/// Runs `body` on a thread as ``startThread(_:)`` does, so that its blocking calls hold no thread of the cooperative pool.
 package func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await Task(executorPreference: ThreadPerJob()) { try body() }.value
+    try await startThread(body).value
 }
 
 private final class ThreadPerJob: TaskExecutor {
@@ -61,7 +67,8 @@ private final class ThreadPerJob: TaskExecutor {
     }
 }
 
-/// Runs `work` on one thread per index, all at the same time, and returns the results in the order of the indices.
+/// Runs `work` on one thread per index as ``startThread(_:)`` does, all at the same time, and returns the results in the order of
+/// the indices.
 ///
 /// - Throws: The first error of `work`, or ``WaitTimedOut`` if a thread does not end within the limit.
 @available(*, noasync)
@@ -70,7 +77,7 @@ package func atOnce<Value: Sendable>(
 ) throws -> [Value] {
     let results = AtOnceResults<Value>(count)
     for index in 0..<count {
-        Thread { results.set(index, Result { try work(index) }) }.start()
+        startThread { results.set(index, Result { try work(index) }) }
     }
     try blockUntil("\(results.missing) of \(count) threads end", within: limit) { results.missing == 0 }
     return try results.all.map { try $0.get() }

@@ -7,4 +7,9 @@ import Testing
         let name = try #require(Test.current?.name)
         #expect(try await onThread { Test.current?.name } == name)
     }
+
+    @Test func threadsAtOnceBelongToTheTestThatCallsThem() throws {
+        let name = try #require(Test.current?.name)
+        #expect(try atOnce(2) { _ in Test.current?.name } == [name, name])
+    }
 }

@@ -1,7 +1,6 @@
 import Dispatch
 import Glibc
 import Synchronization
-import SystemIO
 import TestSupport
 
 /// Runs work in several threads, of which only one runs at a time. At each ``pause()`` it selects the next thread by a seed: the same
@@ -26,8 +25,8 @@ final class Turns: Sendable {
     func run(_ work: [@Sendable () -> Void], seed: UInt64) {
         var generator = SeededNumbers(seed: seed)
         let all = work.map { _ in Runner() }
-        let threads = zip(all, work).map { runner, body in
-            SystemThread.start(name: "turns") {
+        for (runner, body) in zip(all, work) {
+            startThread {
                 self.runners.withLock { $0[pthread_self()] = runner }
                 runner.turn.wait()
                 body()
@@ -40,6 +39,5 @@ final class Turns: Sendable {
             next.turn.signal()
             moved.wait()
         }
-        for thread in threads { thread?.join() }
     }
 }
