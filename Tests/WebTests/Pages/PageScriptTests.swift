@@ -502,7 +502,7 @@ enum ScriptHost {
           // Of a focus that moves within a shadow tree, the host and the document receive no event.
           const controls = made["gifreel-controls"];
           const { focusin } = controls.tree.handlers;
-          focusin?.({ target: { state: { img, link } } });
+          focusin?.({ target: { owner: { img, link } } });
           const kept = [];
           const presses = [["click"], ["mousedown"], ["mouseup"], ["pointerdown"]];
           for (const [kind, key] of [...presses, ["keydown", " "], ["keyup", "Enter"], ["keydown", "Escape"]]) {

@@ -61,9 +61,7 @@
 
   /** A value of `src` or `srcset` with other links. */
   const replaceLinks = (name, value, change) =>
-    /set$/.test(name)
-      ? value.replace(/([^\s,]\S*[^\s,])(\s[^,]*|)/g, (_, link, rest) => change(link) + rest)
-      : change(value);
+    /set$/.test(name) ? value.replace(/([^\s,]\S*[^\s,])(\s[^,]*|)/g, (_, link, rest) => change(link) + rest) : change(value);
 
   // Images
 
@@ -148,12 +146,10 @@
     return { img, places, link, home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page" };
   }
 
-  function consider(img, isLate, isFar) {
+  function consider(isLate, img, isFar) {
     const old = states.get(img);
-    if (old?.places.every(({ node, name, value }) => node.isConnected && node.getAttribute(name) === value)) {
-      // The image may have moved, or have a new description.
-      return enter(old);
-    }
+    // The image may have moved, or have a new description.
+    if (old?.places.every(({ node, name, value }) => node.isConnected && node.getAttribute(name) === value)) return enter(old);
     if (old) leave(old);
     const state = read(img);
     states.set(img, state);
@@ -183,10 +179,8 @@
     // The image may have got its size only now.
     state.hidden = !state.img.getBoundingClientRect().width;
     if (failed ? state.kind !== state.home : state.quiet) event.stopImmediatePropagation();
-    if (failed) {
-      if (state.kind === "webp") state.moves = false;
-      state.plays = state.home;
-    }
+    if (failed && state.kind === "webp") state.moves = false;
+    if (failed) state.plays = state.home;
     update(state);
   }
 
@@ -271,10 +265,10 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   function addButton(state) {
     host.isConnected || document.documentElement.append(host);
     const button = (state.button = document.createElement("button"));
-    button.state = state;
+    button.owner = state;
     // In the order of the images.
     let next = all;
-    while (next.previousSibling?.state.img.compareDocumentPosition(state.img) & 2) next = next.previousSibling;
+    while (next.previousSibling?.owner.img.compareDocumentPosition(state.img) & 2) next = next.previousSibling;
     next.before(button);
   }
   function removeButton(state) {
@@ -287,13 +281,13 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   };
   // The host does not receive the event of a focus that moves from one button to the next.
   buttons.addEventListener("click", (event) => {
-    const { state } = event.target;
+    const state = event.target.owner;
     if (!state) return toggleAll(!frozen);
     state.paused = !(state.paused ?? frozen);
     update(state);
   });
   buttons.addEventListener("focusin", (event) => {
-    const { state } = event.target;
+    const state = event.target.owner;
     if (!state) return;
     state.img.scrollIntoView({ block: "nearest" });
     // The still picture is there when the button is pressed.
@@ -355,7 +349,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       if (node.localName === "img") found.push([node, node.loading === "lazy" && node.getBoundingClientRect().top > innerHeight + 2500]);
       else if (node.shadowRoot && node !== host) watch(node.shadowRoot);
     }
-    for (const [img, isFar] of found) consider(img, isLate, isFar);
+    for (const [img, isFar] of found) consider(isLate, img, isFar);
   }
   const changes = new MutationObserver((records) => {
     for (const { type, target, addedNodes } of records) {
