@@ -254,6 +254,12 @@ import Testing
         #expect(String(decoding: bytes, as: UTF8.self) == expected)
     }
 
+    /// Such as Qt WebEngine 6.4 and 5.15. A property that a browser does not know leaves all buttons in the corner of the window.
+    @Test func aButtonIsPlacedAlsoByChromiumBefore104() {
+        let script = String(decoding: SiteFile.script.bytes, as: UTF8.self)
+        #expect(!script.contains(".style.translate") && script.contains(".style.left=") && script.contains(".style.top="))
+    }
+
     @Test func aPausedImageIsCoveredAlsoByChromiumBefore113() {
         let script = String(decoding: SiteFile.script.bytes, as: UTF8.self)
         #expect(script.split(separator: "image-set(").dropLast().allSatisfy { $0.hasSuffix("-webkit-") })
@@ -520,11 +526,11 @@ enum ScriptHost {
           place?.();
           const isButtonVisible = made.button.classes.has("on");
           const isPaused = made.button.classes.has("play");
-          const { translate } = made.button.style;
+          const { top } = made.button.style;
           // Something above the image becomes smaller.
           img.top = 100;
           place?.();
-          const follows = made.button.style.translate !== translate;
+          const follows = made.button.style.top !== top;
           if (page.losesStyle) {
             cover = undefined;
             img.style = { content: "" };

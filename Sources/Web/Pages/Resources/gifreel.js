@@ -248,7 +248,7 @@
   const all = document.createElement("button");
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(`:host{all:initial!important;position:fixed!important;inset:0 auto auto 0!important;z-index:999999999!important}
-button{all:initial;position:absolute;inset:0 auto auto 0;width:30px;height:30px;border:1px solid #fff;border-radius:8px;background:#000c;opacity:0;pointer-events:none;forced-color-adjust:none}
+button{all:initial;position:absolute;width:30px;height:30px;border:1px solid #fff;border-radius:8px;background:#000c;opacity:0;pointer-events:none;forced-color-adjust:none}
 .on,button:focus-visible{opacity:1;pointer-events:auto}
 button:focus-visible{outline:3px solid #fff;box-shadow:0 0 0 6px #06f}
 button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-width:0 4px}
@@ -318,7 +318,9 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       const { width, height, top, bottom, left, right } = img.getBoundingClientRect();
       const beside = Math.min(width, height) < 64 ? right - 2 : left + 8;
       const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
-      button.style.translate = Math.max(0, Math.min(beside, innerWidth - 40)) + "px " + down + "px";
+      // Chromium before 104 has no `translate`.
+      button.style.left = Math.max(0, Math.min(beside, innerWidth - 40)) + "px";
+      button.style.top = down + "px";
       // A point left of the button: a header, a menu or another slide there covers the image, an element of the same card does not.
       const near = document.body === img.offsetParent ? img.parentNode : img.offsetParent;
       const over = document.elementFromPoint(left + 4, down);
