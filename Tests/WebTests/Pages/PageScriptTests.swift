@@ -153,6 +153,7 @@ import Testing
         #expect(try ScriptHost.addresses([page]) == [[link, "https://gifs.test/webp/https://site.test/a.png"]])
     }
 
+    /// `isContentEditable` is false in a part of an editor that cannot be edited, and an editor saves such parts too.
     @Test func anImageOfAnEditorStays() throws {
         let page = ScriptHost.Page(settings: [:], isEditable: true)
         #expect(try ScriptHost.addresses([page]) == [["a.gif", "a.gif"]])
@@ -420,7 +421,7 @@ enum ScriptHost {
             else this.attributes.push({ name, value });
           }
           removeAttribute(name) { this.attributes = this.attributes.filter((attribute) => attribute.name !== name); }
-          matches() { return true; }
+          matches(selector) { return !selector.includes(":read-write"); }
           closest() { return null; }
           top = 9000;
           getBoundingClientRect() {
@@ -449,7 +450,7 @@ enum ScriptHost {
           const { settings, name, link, attributes, loading, imageName, pixel, runs, savesData, endsReducedMotion, next } = page;
           const img = new Element();
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
-          img.isContentEditable = page.isEditable;
+          img.matches = (selector) => !selector.includes(":read-write") || page.isEditable;
           img.style.content = page.content;
           if (page.media) {
             const source = new Element();

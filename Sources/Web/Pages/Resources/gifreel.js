@@ -122,7 +122,7 @@
   /** The state of an image with its links; undefined if the image stays. */
   function read(img) {
     // An editor would save the changed addresses.
-    if (!img.matches(settings.selector || "img") || img.dataset.gifreel === "off" || img.isContentEditable) return;
+    if (!img.matches(settings.selector || "img") || img.matches("[data-gifreel=off],:read-write *")) return;
     const places = [];
     const links = [];
     for (const node of [img, ...(img.closest("picture")?.querySelectorAll("source") || [])]) {
