@@ -165,6 +165,19 @@ import Testing
         #expect(try ScriptHost.visits(pages).map { $0.map(\.cover) } == [[nil, still], [nil, nil]])
     }
 
+    /// Such as by `history.pushState`, in applications of one page and lists without end: images that are shown keep their pictures.
+    @Test func aRelativeAddressKeepsItsSourceWhenThePageGetsAnotherAddress() throws {
+        let address = "https://site.test/other/place"
+        let pages = [("src", "a.gif"), ("srcset", "a.gif 2x")].map { name, link in
+            ScriptHost.Page(settings: [:], name: name, link: link, endsReducedMotion: true, nextAddress: address)
+        }
+        let automatic = "https://gifs.test/auto/https://site.test/a.gif"
+        let expected = [[automatic, automatic], [automatic + " 2x", automatic + " 2x"]]
+        #expect(try ScriptHost.addresses(pages) == expected)
+        let arrived = ScriptHost.Page(settings: ["signed": ""], arriving: "https://site.test/a.gif", nextAddress: address)
+        #expect(try ScriptHost.visits([arrived])[0].map(\.cover) == [nil, "https://gifs.test/webp/https://site.test/a.gif"])
+    }
+
     /// Frameworks that compare a page with its HTML remove styles that the HTML does not have.
     @Test func anImageWhoseStyleAScriptReplacesStaysPaused() throws {
         let still = "https://gifs.test/webp/https://site.test/a.gif"
@@ -271,7 +284,7 @@ import Testing
         let page = ScriptHost.Page(settings: [:], name: "srcset", link: "a.gif 1x, b.png 2x,/c.gif  3x")
         let server = ScriptHost.server
         let expected = ["auto", "webp"].map {
-            "\(server)\($0)/https://site.test/a.gif 1x, b.png 2x,\(server)\($0)/https://site.test/c.gif  3x"
+            "\(server)\($0)/https://site.test/a.gif 1x, https://site.test/b.png 2x,\(server)\($0)/https://site.test/c.gif  3x"
         }
         #expect(try ScriptHost.addresses([page]) == [expected])
     }
@@ -332,6 +345,8 @@ enum ScriptHost {
         var over = "image"
         /// Whether the card has a position, so that it is the image's `offsetParent`.
         var isPositioned = true
+        /// The address that a script gives the page after gifreel.js has run; nil for none.
+        var nextAddress: String?
     }
 
     /// What the script has done to a page.
@@ -436,8 +451,9 @@ enum ScriptHost {
           attachShadow() { return (this.tree = new Element()); }
           scrollIntoView() { this.isInView = true; }
         }
+        let location;
         class Link extends Element {
-          set href(link) { this.url = URL.canParse(link, "https://site.test/post") ? new URL(link, "https://site.test/post").href : link; }
+          set href(link) { this.url = URL.canParse(link, location) ? new URL(link, location).href : link; }
           get href() { return this.url; }
         }
         class Document extends Element {
@@ -452,6 +468,7 @@ enum ScriptHost {
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
           img.matches = (selector) => !selector.includes(":read-write") || page.isEditable;
           img.style.content = page.content;
+          location = "https://site.test/post";
           if (page.media) {
             const source = new Element();
             source.setAttribute("media", page.media);
@@ -497,6 +514,7 @@ enum ScriptHost {
           ];
           for (let run = 0; run < runs; run += 1) new Function(...names, script.replaceAll("import(", "load("))(...values);
           const { order } = Element;
+          location = page.nextAddress ?? location;
           if (delays) {
             img.setAttribute(name, next);
             change([{ type: "attributes", target: img, addedNodes: [] }]);

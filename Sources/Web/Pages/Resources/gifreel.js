@@ -8,10 +8,10 @@
   if (document[script.outerHTML]) return;
   document[script.outerHTML] = 1;
   const root = new URL(".", script.src).href;
-  /** Resolves links as the page does. */
   const resolver = document.createElement("a");
-  resolver.href = settings.origin || "/";
-  const origin = resolver.href;
+  /** Resolves a link as the page does. */
+  const resolve = (link) => ((resolver.href = link), resolver.href);
+  const origin = resolve(settings.origin || "/");
   const isSource = new RegExp(`^https?:(?!.*%7B)[^?]*\\.(${(settings.sources || "gif").match(/\w+/g).join("|").replace("apng", "a?png")})([?]|$)`, "i");
   const [pause, play, pauseAll, playAll, title] = (
     settings.words || "Pause animation|Play animation|Pause all|Play all|Animations"
@@ -28,8 +28,7 @@
 
   /** The file that a link shows, if it is one of the formats. `own` has the options of a link to this server. */
   function parse(link) {
-    resolver.href = link;
-    let [source, fragment = ""] = resolver.href.split(/(?=#)/);
+    let [source, fragment = ""] = resolve(link).split(/(?=#)/);
     let own;
     if (source.startsWith(root)) {
       const rest = source.slice(root.length);
@@ -124,25 +123,26 @@
     // An editor would save the changed addresses.
     if (!img.matches(settings.selector || "img") || img.matches("[data-gifreel=off],:read-write *")) return;
     const places = [];
+    // All are resolved now, because scripts may change the address of the page (history.pushState).
     const links = [];
     for (const node of [img, ...(img.closest("picture")?.querySelectorAll("source") || [])]) {
       for (const { name, value } of node.attributes) {
         if (!names.test(name)) continue;
         const isLater = name[0] === "d";
         const changed = replaceLinks(name, value, (link) => {
-          if (!isLater && parse(link)) links.push(link);
+          if (!isLater && parse(link)) links.push(resolver.href);
           return convertLink(link, isLater ? "auto" : "webp");
         });
         if (changed === value) continue;
-        isLater ? node.setAttribute(name, changed) : places.push({ node, name, original: value, value });
+        isLater ? node.setAttribute(name, changed) : places.push({ node, name, original: replaceLinks(name, value, resolve), value });
       }
     }
     // Images of one pixel count visits.
     if (!places[0] || (parseFloat(img.getAttribute("width")) < 3 && parseFloat(img.getAttribute("height")) < 3)) return;
     // None is current while the image still shows the picture before a change by a script.
-    const current = links.find((each) => (resolver.href = each, resolver.href === img.currentSrc));
-    if (current && img.naturalWidth && img.naturalWidth < 3) return;
-    const link = current ?? links[0];
+    const isCurrent = links.includes(img.currentSrc);
+    if (isCurrent && img.naturalWidth && img.naturalWidth < 3) return;
+    const link = isCurrent ? img.currentSrc : links[0];
     return { img, places, link, home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page" };
   }
 
