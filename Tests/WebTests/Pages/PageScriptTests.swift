@@ -223,6 +223,11 @@ import Testing
         #expect(try ScriptHost.visits([page])[0].allSatisfy { $0.isButtonVisible })
     }
 
+    /// Scripts that compare a whole document with another one, such as morphdom and Idiomorph, remove what is beside the body.
+    @Test func buttonsReturnAfterAScriptHasReplacedTheDocument() throws {
+        #expect(try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])[0].allSatisfy { $0.returns })
+    }
+
     @Test func aVisibleButtonFollowsItsImage() throws {
         let visits = try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])
         #expect(visits[0].allSatisfy { $0.follows })
@@ -372,6 +377,8 @@ enum ScriptHost {
         let follows: Bool
         /// Whether the button plays the animation.
         let isPaused: Bool
+        /// Whether the buttons are in the document again after a script has replaced all that is in it.
+        let returns: Bool
     }
 
     /// The address of the server of the script.
@@ -444,7 +451,7 @@ enum ScriptHost {
             return { top: this.top, bottom: this.top + 100, left: 0, right: 100, width: 100, height: 100 };
           }
           addEventListener(name, handler) { this.handlers[name] = handler; }
-          append() {}
+          append(child) { child.isConnected = true; }
           before() {}
           contains(other) { return other === this; }
           querySelectorAll() { return []; }
@@ -555,8 +562,11 @@ enum ScriptHost {
             img.style = { content: "" };
             place?.();
           }
+          controls.isConnected = false;
+          place?.();
+          const returns = controls.isConnected;
           const value = img.getAttribute(name);
-          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, isButtonVisible, follows, isPaused };
+          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, isButtonVisible, follows, isPaused, returns };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));
         console.log(JSON.stringify(pages.map((page) => [visit(page, false), visit(page, true)])));

@@ -263,7 +263,6 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   host.ariaLabel = title;
 
   function addButton(state) {
-    host.isConnected || document.documentElement.append(host);
     const button = (state.button = document.createElement("button"));
     button.owner = state;
     // In the order of the images.
@@ -312,7 +311,10 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     const { x, y } = (pointer = event);
     for (const state of shown) {
       const { img, button, inView, paused } = state;
-      if (!button || !inView) continue;
+      if (!button) continue;
+      // A script may have replaced the whole document.
+      host.isConnected || document.documentElement.append(host);
+      if (!inView) continue;
       // A script of the page may have replaced the style of the image.
       if (state.cover?.complete) update(state);
       const { width, height, top, bottom, left, right } = img.getBoundingClientRect();
