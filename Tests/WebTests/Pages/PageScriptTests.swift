@@ -223,6 +223,16 @@ import Testing
         #expect(try ScriptHost.visits([page])[0].allSatisfy { $0.isButtonVisible })
     }
 
+    /// Menus, dialogs and tabs are closed by `visibility`, <details> and `hidden=until-found` by `content-visibility`.
+    @Test func anImageHasAButtonWhileItIsNotHidden() throws {
+        for loading in ["lazy", "eager"] {
+            let pages = [false, true].map { ScriptHost.Page(settings: ["signed": ""], loading: loading, isHidden: $0) }
+            let visits = try ScriptHost.visits(pages)
+            #expect(visits[0].allSatisfy { $0.hasButton && $0.isButtonVisible && $0.follows })
+            #expect(visits[1].allSatisfy { !$0.hasButton && !$0.isButtonVisible && $0.follows })
+        }
+    }
+
     /// Scripts that compare a whole document with another one, such as morphdom and Idiomorph, remove what is beside the body.
     @Test func buttonsReturnAfterAScriptHasReplacedTheDocument() throws {
         #expect(try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])[0].allSatisfy { $0.returns })
@@ -350,6 +360,8 @@ enum ScriptHost {
         var over = "image"
         /// Whether the card has a position, so that it is the image's `offsetParent`.
         var isPositioned = true
+        /// Whether a style hides the image, and all that is above it, until the image moves.
+        var isHidden = false
         /// The address that a script gives the page after gifreel.js has run; nil for none.
         var nextAddress: String?
     }
@@ -372,6 +384,8 @@ enum ScriptHost {
         let noticed: [String]
         /// The measurements of images and changes of attributes until the script has run: "r" and "w".
         let order: String
+        /// Whether Tab reaches the button.
+        let hasButton: Bool
         /// Whether the button is visible in view, and whether it moves with its image.
         let isButtonVisible: Bool
         let follows: Bool
@@ -452,7 +466,8 @@ enum ScriptHost {
           }
           addEventListener(name, handler) { this.handlers[name] = handler; }
           append(child) { child.isConnected = true; }
-          before() {}
+          before(button) { button.isConnected = true; }
+          remove() { this.isConnected = false; }
           contains(other) { return other === this; }
           querySelectorAll() { return []; }
           attachShadow() { return (this.tree = new Element()); }
@@ -475,6 +490,7 @@ enum ScriptHost {
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
           img.matches = (selector) => !selector.includes(":read-write") || page.isEditable;
           img.style.content = page.content;
+          if (page.isHidden) img.checkVisibility = ({ checkVisibilityCSS }) => !checkVisibilityCSS || img.top < 9000;
           location = "https://site.test/post";
           if (page.media) {
             const source = new Element();
@@ -550,6 +566,7 @@ enum ScriptHost {
           moved.mousemove?.({ x: 50, y: 9050 });
           views([{ target: img, isIntersecting: true, boundingClientRect: img.getBoundingClientRect() }]);
           place?.();
+          const hasButton = made.button.owner !== undefined && made.button.isConnected;
           const isButtonVisible = made.button.classes.has("on");
           const isPaused = made.button.classes.has("play");
           const { top } = made.button.style;
@@ -566,7 +583,7 @@ enum ScriptHost {
           place?.();
           const returns = controls.isConnected;
           const value = img.getAttribute(name);
-          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, isButtonVisible, follows, isPaused, returns };
+          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, hasButton, isButtonVisible, follows, isPaused, returns };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));
         console.log(JSON.stringify(pages.map((page) => [visit(page, false), visit(page, true)])));

@@ -68,6 +68,10 @@
   const loaded = (img) => img.complete && img.naturalWidth;
 
   const stillOf = ({ img, link }) => img.dataset.gifreelStill || convertLink(link, "webp");
+  /** Notes whether an image is hidden from visitors, as in a closed menu. */
+  const look = (state) => (
+    state.hidden = state.img.checkVisibility?.({ checkVisibilityCSS: true }) === false || !state.img.getBoundingClientRect().width
+  );
   const uncover = (state) => state.cover && (state.cover = state.img.style.content = "");
 
   /** Shows the page's own addresses ("page"), the sources (""), or those of a format. */
@@ -177,7 +181,7 @@
     if (!state) return;
     const failed = event.type === "error";
     // The image may have got its size only now.
-    state.hidden = !state.img.getBoundingClientRect().width;
+    look(state);
     if (failed ? state.kind !== state.home : state.quiet) event.stopImmediatePropagation();
     if (failed && state.kind === "webp") state.moves = false;
     if (failed) state.plays = state.home;
@@ -310,13 +314,14 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   function place(event = pointer) {
     const { x, y } = (pointer = event);
     for (const state of shown) {
-      const { img, button, inView, paused } = state;
+      const { img, inView, paused } = state;
+      // A script of the page may have replaced the style of the image, or that of an element around it.
+      if (inView && (state.cover?.complete || state.hidden !== look(state))) update(state);
+      const { button } = state;
       if (!button) continue;
       // A script may have replaced the whole document.
       host.isConnected || document.documentElement.append(host);
       if (!inView) continue;
-      // A script of the page may have replaced the style of the image.
-      if (state.cover?.complete) update(state);
       const { width, height, top, bottom, left, right } = img.getBoundingClientRect();
       const beside = Math.min(width, height) < 64 ? right - 2 : left + 8;
       const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
@@ -339,7 +344,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       const state = states.get(target);
       if (!state) continue;
       state.inView = isIntersecting;
-      state.hidden = !state.img.getBoundingClientRect().width;
+      look(state);
       update(state);
       if (isIntersecting) ask(state);
       else state.button?.classList.remove("on");
