@@ -38,6 +38,13 @@ import Testing
         #expect(try server.request("POST", "/", body: [1]).status == 405)
     }
 
+    /// The HTML standard requires valid URLs, in which spaces are encoded.
+    @Test func theIconOfTheHomePageHasAValidAddress() throws {
+        let page = try GifreelProcess().request("GET", "/").text
+        let icon = try between("<link rel=\"icon\" href=\"", "\"", in: page)
+        #expect(icon.hasPrefix("data:image/svg+xml,") && !icon.contains { " <>".contains($0) })
+    }
+
     @Test func theHomePageCanBeSwitchedOff() throws {
         let server = try GifreelProcess(["pages.home=false"])
         #expect(try server.request("GET", "/").status == 404)
