@@ -52,8 +52,9 @@ import Testing
         let idle = try Visitor(port: server.port)
         try idle.client.send("GET", "/m/a.gif", headers: ["Accept: video/mp4"])
         _ = try idle.client.readHead()
+        // Without the body: twelve megabytes per attempt take a busy machine longer than the video.
         try blockUntil("the video") {
-            try server.request("GET", "/m/a.gif", headers: ["Accept: video/mp4"])["content-type"] == "video/mp4"
+            try server.request("HEAD", "/m/a.gif", headers: ["Accept: video/mp4"])["content-type"] == "video/mp4"
         }
         #expect(origin.count("/a.gif") == 1)
         #expect(try idle.client.read(gif.count) == gif)
