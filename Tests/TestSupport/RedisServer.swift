@@ -86,10 +86,15 @@ package final class RedisServer: Sendable {
         unlink(folder.path + "/redis.sock")
     }
 
-    /// Stops (SIGSTOP) or continues the server: connections stay open without replies.
+    /// Stops (SIGSTOP) or continues the server: connections stay open without replies. Returns when it has stopped.
     package func pause(_ isPaused: Bool) {
-        process.withLock { running in
-            if let running { _ = Glibc.kill(running.identifier, isPaused ? SIGSTOP : SIGCONT) }
+        guard let number = process.withLock({ $0?.identifier }) else { return }
+        _ = Glibc.kill(number, isPaused ? SIGSTOP : SIGCONT)
+        guard isPaused else { return }
+        // A server that is busy on another processor would answer for a moment (proc_pid_stat(5)).
+        try? blockUntil("the stop of the server", within: .seconds(10)) {
+            let text = try? String(contentsOfFile: "/proc/\(number)/stat", encoding: .utf8)
+            return text?.split(separator: ")").last?.hasPrefix(" T") != false
         }
     }
 
