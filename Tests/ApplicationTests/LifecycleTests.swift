@@ -135,7 +135,11 @@ import Testing
 
     @Test func aSecondServerOnTheSameCacheIsRefused() throws {
         let server = try GifreelProcess()
-        #expect(throws: GifreelProcess.NotStarted.self) { try GifreelProcess(["cache.dir=\(server.directory.path)/cache"]) }
+        let error = #expect(throws: GifreelProcess.NotStarted.self) {
+            try GifreelProcess(["cache.dir=\(server.directory.path)/cache"])
+        }
+        let sentence = "is in use by another server (process \(server.identifier))"
+        #expect(error?.log.contains(sentence) == true, "\(error?.log ?? "")")
         #expect(try server.request("GET", "/healthz").status == 200)
     }
 

@@ -248,7 +248,9 @@ extension SerialTests {
             let input = SharedDescriptor(OwnedDescriptor(taking: number))
             let output = try SandboxFixture.output()
             let supervisor = JobSupervisor(zygote: try SandboxFixture.zygote())
-            #expect(throws: SandboxError.self) { try supervisor.run(SandboxFixture.job(), input: input, output: output) }
+            #expect(throws: SandboxError.unavailable(SystemError("the input is not sealed", code: EPERM))) {
+                try supervisor.run(SandboxFixture.job(), input: input, output: output)
+            }
         }
     }
 }

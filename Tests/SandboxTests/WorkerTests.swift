@@ -162,7 +162,9 @@ extension SerialTests {
             builder.add(GIFBuilder.Frame(width: 1, height: 1, color: 2))
             let gif = builder.finish()
             // The canvas alone takes 31 MB.
-            #expect(throws: SandboxError.self) { try run(gif, SandboxFixture.job(memory: 16 << 20), on: zygote) }
+            #expect(throws: SandboxError.rejected(.outOfMemory)) {
+                try run(gif, SandboxFixture.job(memory: 16 << 20), on: zygote)
+            }
             #expect(try run(gif, SandboxFixture.job(), on: zygote).result.frames == 1)
         }
 

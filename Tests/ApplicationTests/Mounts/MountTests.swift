@@ -205,14 +205,19 @@ import Testing
     }
 
     @Test func aMountThatCannotWorkStopsTheStart() throws {
-        for settings in [
-            ["mounts.mp4.origin=http://a.test/"], ["mounts.a.origin=ftp://a.test/"], ["mounts.a.negotiate=true"],
-            ["mounts.a.origin=http://a.test/?x=y"], ["mounts.a.origin=http://a.test/", "mounts.a.allow=a*b"],
-            ["mounts.a.origin=http://a.test/", "mounts.a.negotiate=perhaps"],
-            ["mounts.a.origin=http://a.test/", "mounts.a.on_miss=original"],
-            ["mounts.a.origin=http://a.test/", "mounts.a.negotiate=true", "mounts.a.on_miss=later"],
-        ] {
-            #expect(throws: GifreelProcess.NotStarted.self, "\(settings)") { try GifreelProcess(settings) }
+        let origin = "mounts.a.origin=http://a.test/"
+        for (settings, sentence) in [
+            (["mounts.mp4.origin=http://a.test/"], "mounts.mp4 cannot be used: /mp4 is a route of the server"),
+            (["mounts.a.origin=ftp://a.test/"], "it must be an http or https URL"),
+            (["mounts.a.negotiate=true"], "mounts.a.origin is missing"),
+            (["mounts.a.origin=http://a.test/?x=y"], "it must be a URL without a query"),
+            ([origin, "mounts.a.allow=a*b"], "mounts.a.allow is “a*b”; it must be a path below the origin"),
+            ([origin, "mounts.a.negotiate=perhaps"], "is “perhaps”; it must be true or false"),
+            ([origin, "mounts.a.on_miss=original"], "mounts.a.on_miss: original has an effect only with"),
+            ([origin, "mounts.a.negotiate=true", "mounts.a.on_miss=later"], "is “later”; it must be one of wait, original"),
+        ] as [([String], String)] {
+            let error = #expect(throws: GifreelProcess.NotStarted.self) { try GifreelProcess(settings) }
+            #expect(error?.log.contains(sentence) == true, "\(error?.log ?? "")")
         }
     }
 }

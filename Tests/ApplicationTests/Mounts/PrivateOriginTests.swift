@@ -48,14 +48,16 @@ import Testing
 
     @Test func aFieldThatCannotBeSentStopsTheStart() throws {
         for headers in ["X-Key", "Host: a", "X Key: a", "Range: bytes=0-1"] {
-            #expect(throws: GifreelProcess.NotStarted.self, "\(headers)") {
+            let error = #expect(throws: GifreelProcess.NotStarted.self, "\(headers)") {
                 try GifreelProcess(["mounts.m.origin=http://a.test/", "mounts.m.headers=\(headers)"])
             }
+            #expect(error?.log.contains("is not a field “Name: value” that may be set") == true, "\(error?.log ?? "")")
         }
-        #expect(throws: GifreelProcess.NotStarted.self) {
+        let error = #expect(throws: GifreelProcess.NotStarted.self) {
             try GifreelProcess([
                 "mounts.m.origin=http://a.test/", "mounts.m.headers=X-Key: 1", "mounts.n.origin=http://a.test/below/",
             ])
         }
+        #expect(error?.log.contains("mounts.n and mounts.m have overlapping origins") == true, "\(error?.log ?? "")")
     }
 }

@@ -130,7 +130,9 @@ import Testing
         let clock = TimeSource(unixSeconds: { 0 }, monotonicNanoseconds: { 0 })
         let check = SignatureCheck(keys: SigningKeys([Self.key]), isRequired: true, clock: clock)
         try check.verify(try #require(asked.credentials), of: nil, rule: nil)
-        #expect(throws: Problem.self) { try check.verify(RequestSignature(name: "mp4"), of: nil, rule: nil) }
+        #expect(throws: Problem.badSignature("The request needs a signature.")) {
+            try check.verify(RequestSignature(name: "mp4"), of: nil, rule: nil)
+        }
     }
 
     /// Whatever is signed, the service that knows the key answers it, and reads of it what was meant.

@@ -84,7 +84,9 @@ import Testing
 
     @Test func aBodyIsTheSourceOfAnUpload() throws {
         #expect(try parse("/mp4", hasBody: true) == .upload(Rendition(format: .mp4)))
-        #expect(throws: Problem.self) { try parse("/mp4?url=http://a.test/", hasBody: true) }
+        #expect(throws: Problem.badOption("url", "is for GET; POST takes the GIF itself")) {
+            try parse("/mp4?url=http://a.test/", hasBody: true)
+        }
         // With a source in the target the body is not one: the handler refuses the method.
         #expect(try parse("/mp4/http://a.test/", hasBody: true) == parse("/mp4/http://a.test/"))
     }
@@ -253,7 +255,8 @@ import Testing
         guard case .rendition(let rendition, _) = asked.route else { throw Problem.notFound("no rendition") }
         #expect(rendition.canonicalText == "mp4,width=40")
         #expect(asked.address?.target("jpg") == "/media/a.jpg?v=123&q=a%26b&flag")
-        #expect(throws: Problem.self) { try RouteParser(mounts: ["media": mount]).parse("/media/a.mp4?width=x") }
+        let parser = RouteParser(mounts: ["media": mount])
+        #expect { try parser.parse("/media/a.mp4?width=x") } throws: { ($0 as? Problem)?.code == "bad_option" }
     }
 
     @Test func anObjectIsNamedByItsFullID() throws {

@@ -61,7 +61,7 @@ struct StatusRegistryTests {
         let next = try registry.open(try client(5))
         #expect(Set((requests + [next]).map(\.id)).count == 5)
         registry.setLimit(5)
-        #expect(throws: Problem.self) { try registry.open(try client(5)) }
+        #expect { try registry.open(try client(5)) } throws: { ($0 as? Problem)?.code == "rate_limited" }
         _ = try registry.open(try client(6))
         registry.remove(next)
         _ = try registry.open(try client(5))

@@ -80,7 +80,9 @@ import Testing
         "multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"a\u{1}b\"",
         "multipart/form-data; boundary=\(String(repeating: "x", count: 71))",
     ]) func aFormNeedsABoundary(_ contentType: String) {
-        #expect(throws: Problem.self) { try MultipartParser(form: contentType) }
+        #expect(throws: Problem.badRequest("The form's Content-Type has no boundary.")) {
+            try MultipartParser(form: contentType)
+        }
     }
 
     @Test func otherBodiesAreNoForms() throws {
@@ -90,15 +92,19 @@ import Testing
     }
 
     @Test(arguments: [
-        "Content-Type: image/gif", "Content-Disposition: form-data", "Content-Disposition: attachment; name=\"file\"",
-        "nonsense", "Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: base64",
-    ]) func aPartNeedsAHeadThatCanBeRead(_ head: String) {
-        #expect(throws: Problem.self) { try parse(part(head, [1])) }
+        ("Content-Type: image/gif", "has no name"), ("Content-Disposition: form-data", "has no name"),
+        ("Content-Disposition: attachment; name=\"file\"", "has no name"), ("nonsense", "has a malformed head"),
+        (
+            "Content-Disposition: form-data; name=a\r\nContent-Transfer-Encoding: base64",
+            "has a transfer encoding, which is not supported"
+        ),
+    ]) func aPartNeedsAHeadThatCanBeRead(_ head: String, _ fault: String) {
+        #expect(throws: Problem.badRequest("A part of the form \(fault).")) { try parse(part(head, [1])) }
     }
 
     @Test func aHeadHasABound() {
         let head = "\(field)\r\nX: \(String(repeating: "x", count: MultipartParser.maxHeadLength))"
-        #expect(throws: Problem.self) { try parse(part(head, [1])) }
+        #expect(throws: Problem.badRequest("The head of a part of the form is too long.")) { try parse(part(head, [1])) }
     }
 
     @Test func namesAreReadAsBrowsersAndCurlWriteThem() throws {
