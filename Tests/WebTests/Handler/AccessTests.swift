@@ -134,6 +134,9 @@ import Testing
             let response = try await web.request("GET", web.target("mp4", "/a.gif"))
             #expect(response.status == 403 && response.code == "source_not_allowed")
             #expect(response.detail == "Sources of this host or path may not be fetched.")
+            // A redirect to the source without its parameters would lead to the same refusal.
+            let tracked = try await web.request("GET", web.target("mp4", "/a.gif") + "?fbclid=1")
+            #expect(tracked.status == 403 && tracked.code == "source_not_allowed")
             #expect(web.origin.requests.isEmpty)
         }
     }
