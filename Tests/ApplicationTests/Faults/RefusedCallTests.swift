@@ -64,13 +64,14 @@ import Testing
         #expect(answers == ["200", "200", "404", "404", "404", "404"])
     }
 
-    /// Sources are in memory files. Neither the load nor the source is at fault.
+    /// Sources are in memory files. Neither the load nor the source is at fault, and an upload does not count for its client.
     @Test func aSourceThatMemoryRefusesIsAFaultOfTheServer() throws {
         let directory = try ScratchDirectory()
         try Data(Self.gif).write(to: URL(fileURLWithPath: directory.path("a.gif")))
         let form = "--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.gif\"\r\n\r\n"
         let answers = try start(
-            ["mounts.disk.origin=file://\(directory.path)"], refusing: [csystemcalls_memfd_create: ENOMEM]
+            ["mounts.disk.origin=file://\(directory.path)", "rate_limit.uploads_per_minute=1", "rate_limit.upload_burst=1"],
+            refusing: [csystemcalls_memfd_create: ENOMEM]
         ) { server, log -> [String] in
             guard let server else { return [log] }
             let answers = [
