@@ -243,6 +243,22 @@ import Testing
         }
     }
 
+    /// The system refuses to open it without a wait until the holder gives up the lease, which is soon.
+    @Test func aFileOnWhichAProgramHasALeaseIsNotMissing() async throws {
+        let file = open(root + "a.gif", O_RDWR | O_CLOEXEC)
+        defer { close(file) }
+        // F_SETSIG and F_SETLEASE (fcntl(2)). The break of a lease sends SIGIO by default, which would end the process.
+        let (setSignal, setLease): (Int32, Int32) = (10, 1024)
+        try #require(fcntl(file, setSignal, SIGURG) == 0 && fcntl(file, setLease, Int32(F_WRLCK)) == 0, "no leases")
+        try await withFetcher { fetcher in
+            let error = await #expect(throws: FetchError.self) { try await fetcher.fetch(try url("a.gif")) }
+            guard case .unreachable? = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+        }
+    }
+
     @Test func aFileIsReadWhoseNameIsNoUTF8() async throws {
         let name = Array("\(root)caf".utf8) + [0xe9] + Array(".gif\0".utf8)
         let path = name.map { CChar(bitPattern: $0) }
