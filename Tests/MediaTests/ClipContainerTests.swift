@@ -340,6 +340,27 @@ import Testing
         #expect(summary.delays == Array(repeating: 10, count: 6) && summary.ending == .complete)
     }
 
+    /// A part of a stream has the times of the stream. The duration that libavformat reports ends at them, and does not begin there.
+    @Test(arguments: ["empty_moov", "delay_moov", "dash"], ["-bf 0", "-bf 1 -b_strategy 0"])
+    func fragmentsThatBeginLateDoNotLengthenTheLastPicture(_ flag: String, _ frames: String) throws {
+        let clip = try Self.clip(
+            "-c:v libx264 -pix_fmt yuv420p -g 3 -video_track_timescale 1000 -movflags frag_keyframe+\(flag) \(frames)")
+        var late = BoxPatch(clip)
+        // The low halves of 64-bit times: of the fragments, and of the indexes that `dash` writes. FFmpeg 5 puts decoding times there.
+        let delay = frames == "-bf 0" ? 0 : 100
+        for (type, place, begin) in [("tfdt", 12, 600_000), ("sidx", 20, 600_000 + delay)] {
+            for (number, start) in late.positions(type).enumerated() {
+                let time: Int = late.bytes[start + place..<start + place + 4].reduce(0) { $0 << 8 | Int($1) }
+                late = late.writing(Self.number(begin + time), at: place, of: type, number: number)
+            }
+        }
+        try #require(late.positions("tfdt").count == 2 && (flag != "dash" || !late.positions("sidx").isEmpty))
+        for bytes in [clip, late.bytes] {
+            let summary = try Animation.compose(bytes).summary
+            #expect(summary.delays == Array(repeating: 10, count: 6) && summary.ending == .complete)
+        }
+    }
+
     /// The standard forbids them. As in Chromium, a negative duration is 1, and what follows is shortened.
     @Test func negativeDurationsAreNotHuge() throws {
         let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -use_editlist 0 -video_track_timescale 1000")

@@ -136,7 +136,8 @@ struct ClipIndex: Sendable {
             }
             // The headers count hidden pictures, too.
             let isStated = !isUnknown && !hasHidden
-            if isStated, stream.pointee.duration > before { return stream.pointee.duration - before }
+            let (whole, tooLarge) = stream.pointee.duration.subtractingReportingOverflow(container.start(of: stream))
+            if isStated, !tooLarge, whole > before { return whole - before }
             // The packet's duration may be the track's default. Sound may outlast the pictures.
             if isStated, container.isOnlyTrack || ofPacket <= 0, let whole = container.duration, base.num > 0 {
                 let rest = whole * Double(base.den) / Double(base.num) - Double(last.time)

@@ -19,6 +19,8 @@ struct ISOTrack {
     let mirror: UInt8?
     /// The sum of the durations of all samples, in units of the track; 0 if the file has fragments.
     let length: Int64
+    /// Whether all samples are in fragments.
+    private let isInFragments: Bool
     let edits: EditList?
     /// Whether it is a video without fragments whose edits have no duration. This means the whole track only in a movie with
     /// fragments (ISO/IEC 14496-12 §8.6.6), but players show such a video, too.
@@ -77,11 +79,40 @@ struct ISOTrack {
         let description = Self.description(table.flatMap { ISOBoxes.first("stsd", in: $0) })
         (descriptions, auxiliaryType) = (description.types, description.auxiliaryType)
         (turns, mirror) = (description.turns, description.mirror)
-        length = hasFragments ? 0 : Self.length(table.flatMap { ISOBoxes.first("stts", in: $0) })
+        let ofTable = Self.length(table.flatMap { ISOBoxes.first("stts", in: $0) })
+        length = hasFragments ? 0 : ofTable
+        isInFragments = hasFragments && ofTable == 0
         edits = ISOBoxes.first(path: "edts.elst", in: body).flatMap {
             Self.edits($0, movie: movie, duration: isEndless ? nil : duration)
         }
         hasEditsWithoutDuration = !hasFragments && handler == "vide" && edits?.shown == 0
+    }
+
+    /// Returns the time at which the fragments begin, in units of the track; 0 if some samples are in no fragment.
+    ///
+    /// It is the origin of the duration that libavformat reports: a presentation time if an index of the fragments (§8.16.3)
+    /// precedes them, or else a decoding time (§8.8.12).
+    func start(in bytes: UnsafeRawBufferPointer) -> Int64 {
+        guard isInFragments else { return 0 }
+        var found: Int64?
+        ISOBoxes.forEach(in: bytes) { box in
+            if box.type == "sidx", ISOBoxes.number(box.body, 4) == number { found = Self.time(box.body, 12) }
+            guard box.type == "moof" else { return found == nil }
+            ISOBoxes.forEach(in: box.body) { part in
+                guard part.type == "traf", let header = ISOBoxes.first("tfhd", in: part.body),
+                    ISOBoxes.number(header, 4) == number
+                else { return true }
+                found = ISOBoxes.first("tfdt", in: part.body).map { Self.time($0, 4) } ?? 0
+                return false
+            }
+            return found == nil
+        }
+        return found ?? 0
+    }
+
+    /// Returns the time at a position, which has 64 bits in version 1 of a box.
+    private static func time(_ box: UnsafeRawBufferPointer, _ at: Int) -> Int64 {
+        box.first == 1 ? Int64(clamping: ISOBoxes.wide(box, at)) : Int64(ISOBoxes.number(box, at))
     }
 
     /// Returns the types of the sample descriptions, and the properties in the first one.
