@@ -178,6 +178,8 @@ final class ClipStream {
                 return avcodec_send_packet(context, nil) >= 0
             }
             packets += 1
+            // The decoder takes a packet without data for the end.
+            if packet.pointee.size == 0 { continue }
             if packet.pointee.pts == gifreel_no_time { packet.pointee.pts = packet.pointee.dts }
             if unseen.contains(packets) { packet.pointee.flags |= AV_PKT_FLAG_DISCARD }
             if let awaitedSync {
