@@ -66,8 +66,8 @@ package struct MediaLimits: Sendable, Equatable {
         package var phrase: String {
             switch self {
             case .side: "longest side in pixels"
-            case .canvasPixels: "pixels of one frame"
-            case .totalPixels: "pixels of all frames together"
+            case .canvasPixels: "number of pixels of one frame"
+            case .totalPixels: "number of pixels of all frames together"
             case .frames: "number of frames"
             case .duration: "duration in hundredths of a second"
             case .pixelsPerByte: "number of pixels per byte of image data"

@@ -161,6 +161,12 @@ import Testing
             .rejected(.tooLarge(.side, value: 9, maximum: 8)), 422, "too_large",
             "The animation is too large: the longest side in pixels is 9, and the limit is 8."),
         conversion(
+            .rejected(.tooLarge(.canvasPixels, value: 9, maximum: 8)), 422, "too_large",
+            "The animation is too large: the number of pixels of one frame is 9, and the limit is 8."),
+        conversion(
+            .rejected(.tooLarge(.totalPixels, value: 9, maximum: 8)), 422, "too_large",
+            "The animation is too large: the number of pixels of all frames together is at least 9, and the limit is 8."),
+        conversion(
             .rejected(.encoderMissing(.mp4)), 422, "transcode_failed", "libx264 is missing from libavcodec."),
         conversion(
             .rejected(.codecMissing(.av1)), 422, "transcode_failed",
