@@ -300,6 +300,15 @@ import Testing
         }
     }
 
+    @Test func framesOfAStillAVIFAreRefusedAsAStillAndNotAsIncomplete() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.animation(frames: 1))
+        let still = directory.path + "/a.avif"
+        #expect(try gifreel(["convert", input, still]).code == 0)
+        let outcome = try gifreel(["frames", still, directory.path + "/frames"])
+        #expect(outcome.code == 1 && outcome.log == "\(still): This AVIF has no animation.\n", "\(outcome)")
+    }
+
     @Test func framesAreWrittenRawWithTheirFacts() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         var builder = GIFBuilder(width: 2, height: 1)

@@ -37,13 +37,15 @@ struct FramesCommand: ParsableCommand {
         try Files.write(String(decoding: json, as: UTF8.self), to: directory + "/meta.json")
     }
 
-    /// A dump is for inspection: a still picture is one frame, and only sources that do not fit into memory are refused.
+    /// A dump is for inspection: a still PNG or WebP is one frame, and only sources that do not fit into memory are refused.
     private static func dump(_ source: [UInt8], to directory: String) throws -> [String: Any] {
         try source.withUnsafeBytes { bytes in
             switch SourceFormat(of: bytes) {
             case .gif: try dumpFrames(bytes, by: GIFReader.self, to: directory)
             case .apng: try dumpFrames(bytes, by: APNGReader.self, to: directory)
             case .webp: try dumpFrames(bytes, by: WebPReader.self, to: directory)
+            // A still AVIF has no track, so the reader would find it incomplete.
+            case .avif? where !SourceFormat.avif.isAnimation(bytes): throw TranscodeError.still(.avif)
             case .mp4?, .mov?, .webm?, .avif?: try dumpFrames(bytes, by: ClipReader.self, to: directory)
             case nil: throw TranscodeError.notAnAnimation
             }
