@@ -383,9 +383,13 @@ import Testing
     /// ISO/IEC 23001-7 §4.1, RFC 9559 §5.1.4.1.31: neither corrupt nor incomplete, as their samples seem without the key.
     @Test func encryptedClipsAreUnsupported() throws {
         let key = ["-encryption_scheme", "cenc-aes-ctr", "-encryption_key", "000102030405060708090a0b0c0d0e0f"]
-        let movie = try Made("", "mp4", "-c:v libx264").bytes(
-            seconds: "0.1", key + ["-encryption_kid", "101112131415161718191a1b1c1d1e1f"])
+        let encryption = key + ["-encryption_kid", "101112131415161718191a1b1c1d1e1f"]
+        let movie = try Made("", "mp4", "-c:v libx264").bytes(seconds: "0.1", encryption)
         #expect(error(movie) == .unsupported(.mp4, .encryption))
+        // libavformat refuses a fragment whose list of encrypted samples is too short for its claim.
+        let fragments = try Made("", "mp4", "-c:v libx264 -movflags frag_keyframe+empty_moov").bytes(seconds: "0.1", encryption)
+        let short = BoxPatch(fragments).writing([0, 0, 1, 0], at: 8, of: "senc")
+        #expect(short.bytes != fragments && error(short.bytes) == .unsupported(.mp4, .encryption))
         // The name of the track becomes its encodings, of which one is an encryption.
         let name = "fourteen bytes"
         var web = try Made("", "webm", "-c:v libvpx").bytes(seconds: "0.1", ["-metadata:s:v", "title=\(name)"])

@@ -25,7 +25,7 @@ final class ClipContainer {
     /// Opens the container and reads its header.
     ///
     /// - Parameter bytes: The whole file. It must stay valid for the container's lifetime.
-    /// - Throws: ``TranscodeError``: `incomplete`, `corrupt` or `outOfMemory`.
+    /// - Throws: ``TranscodeError``: `incomplete`, `corrupt`, `unsupported` or `outOfMemory`.
     init(_ bytes: UnsafeRawBufferPointer, _ format: SourceFormat) throws(TranscodeError) {
         self.format = format
         if format == .webm {
@@ -67,6 +67,8 @@ final class ClipContainer {
         let status = avformat_open_input(&opened, nil, demuxer, &options)
         guard status >= 0, let opened else {
             try Self.checkMemory(status)
+            // libavformat refuses files for their encryption information, too.
+            if tracks.contains(where: \.isEncrypted) { throw .unsupported(format, .encryption) }
             throw isCutOff ? .incomplete(format) : .corrupt(format, .header)
         }
         context = opened
@@ -153,7 +155,7 @@ final class ClipContainer {
 
     /// Whether some samples of a track are encrypted (ISO/IEC 23001-7 §4.1, RFC 9559 §5.1.4.1.31).
     func isEncrypted(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {
-        matroska?.isEncrypted ?? boxes(of: stream)?.descriptions.contains("encv") ?? false
+        matroska?.isEncrypted ?? boxes(of: stream)?.isEncrypted ?? false
     }
 
     /// Whether a track has no colours but those of Dolby Vision, which other decoders show in green and purple: profile 5, and the

@@ -38,6 +38,9 @@ struct ISOTrack {
         let plays: UInt64?
     }
 
+    /// Whether some samples are encrypted (ISO/IEC 23001-7 §4.1).
+    var isEncrypted: Bool { descriptions.contains("encv") }
+
     /// The repetitions after the first play of an image sequence: nil for none, 0 for endless. Browsers repeat a sequence
     /// without an edit list endlessly, and one with more than 2³¹ plays.
     var loopCount: Int? {
