@@ -97,6 +97,17 @@ import Testing
         }
     }
 
+    /// The header of a stream's segments is a file of its own (HLS, DASH). More bytes would not help.
+    @Test func aSegmentWithoutItsHeaderIsNotIncomplete() throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -movflags frag_keyframe+empty_moov+default_base_moof")
+        let start = try #require(BoxPatch(clip).positions("moof").first) - 4
+        let fragment = Array(clip[start...])
+        for bytes in [fragment, Self.box("styp", "msdh".utf8 + [0, 0, 0, 0]) + fragment] {
+            #expect(Self.format(bytes) == .mp4)
+            #expect(throws: TranscodeError.corrupt(.mp4, .header)) { try Animation.compose(bytes) }
+        }
+    }
+
     /// Sound may be missing: all pictures are there.
     @Test func anEndAfterTheLastPictureIsComplete() throws {
         let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -movflags faststart")

@@ -1,6 +1,6 @@
 /// The top level of an ISO base media file: its kind and its end.
 enum ISOFile {
-    /// Returns the format by the brands; QuickTime if a `moov` comes first; nil for other files.
+    /// Returns the format by the brands; without any, MP4 if a fragment comes first, or QuickTime; nil for other files.
     ///
     /// Given only the beginning of a file, the result is the most probable format.
     static func format(of bytes: UnsafeRawBufferPointer) -> SourceFormat? {
@@ -14,6 +14,10 @@ enum ISOFile {
                 return false
             case "moov":
                 found = .mov
+                return false
+            // A segment of a stream, without its header.
+            case "styp", "moof":
+                found = .mp4
                 return false
             // Files of old QuickTime programs begin with these.
             case "mdat", "wide": found = .mov
@@ -71,7 +75,8 @@ enum ISOFile {
             if box.type == "moof" { hasFragments = true }
             return true
         }
-        guard hasIndex else { return End(isCutOff: true, count: bytes.count) }
+        // The index of a segment is in another file.
+        guard hasIndex else { return End(isCutOff: !hasFragments, count: bytes.count) }
         switch cutOff {
         case "mdat": return End(isCutOff: hasFragments, count: bytes.count)
         case "moov", "moof", "styp", "sidx", "ssix", "prft", "emsg": return End(isCutOff: true, count: bytes.count - rest.count)
