@@ -430,7 +430,7 @@ extension Setting {
             "twitter:site of player pages: the account of the site on X."),
         Setting(
             "admin.token", \.admin.token, isSecret: true, .live, whenUnset: "admin requests are off",
-            "Bearer token of admin requests (PURGE, /cache, /prewarm): 16 random bytes or more."),
+            "Bearer token of PURGE, /cache, /explain, /prewarm, /purges and /top: 16 random bytes or more."),
         Setting(
             "admin.previous_token", \.admin.previousToken, isSecret: true, .live, whenUnset: "one token is valid",
             "Second token that is valid while clients change over to admin.token."),

@@ -1,0 +1,50 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Lists in documents that have to name each member of a set.
+@Suite("Lists in documents are complete") struct CompletenessTests {
+    /// Returns the text of a section, up to the next heading of its level.
+    private func section(_ heading: String, of path: String) throws -> String {
+        let sections = try Document(path).text.components(separatedBy: "\n## ")
+        return try #require(sections.first { $0.hasPrefix(heading + "\n") }, "\(path): \(heading)")
+    }
+
+    /// The rows of the settings, each with its name.
+    private func settings() throws -> [(name: String, row: String)] {
+        try Document("docs/configuration.md").text.matches(of: /(?m)^\| `([A-Za-z0-9_.]+)`<br>.*$/)
+            .map { (String($0.1), String($0.0)) }
+    }
+
+    @Test func theContentsOfADocumentNameEverySection() throws {
+        var checked = 0
+        for document in try Document.all() {
+            let parts = document.prose.components(separatedBy: "\n## ")
+            guard parts[0].contains("\n- [") else { continue }
+            for title in parts.dropFirst().map({ $0.prefix { $0 != "\n" } }) {
+                checked += 1
+                #expect(parts[0].contains("\n- [\(title)](#"), "\(document): \(title)")
+            }
+        }
+        #expect(checked > 50)
+    }
+
+    @Test func theDocumentOnSecurityNamesEverySecret() throws {
+        let text = try section("Secrets", of: "docs/SECURITY.md")
+        let secrets = try settings().filter { $0.row.hasSuffix(" Secret. |") }
+        #expect(secrets.count > 10)
+        for secret in secrets { #expect(text.contains("`\(secret.name)`"), "\(secret.name)") }
+    }
+
+    @Test func theRoutesThatNeedTheAdminTokenAreNamedWhereItIsDescribed() throws {
+        let table = try section("Administration", of: "docs/api.md")
+        let paths = Set(table.matches(of: /`(?:GET|POST|DELETE) (\/[a-z]+)[^`]*` \|/).map { String($0.1) })
+        #expect(paths.count >= 5, "\(paths)")
+        let access = try section("Administration and metrics", of: "docs/access.md")
+        let row = try #require(try settings().first { $0.name == "admin.token" }).row
+        for path in paths {
+            #expect(access.contains("`\(path)`"), "\(path)")
+            #expect(row.contains(path), "\(path)")
+        }
+    }
+}
