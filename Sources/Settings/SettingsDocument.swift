@@ -242,9 +242,9 @@ private enum ManualDocument {
             .B gifreel serve \\-\\-check
             prints the origin of each value.
             .PP
-            A file may hold a secret:
-            .RB ( GIFREEL_ADMIN_TOKEN_FILE=PATH )
-            in the environment, and
+            A file may hold a setting marked (secret):
+            .B GIFREEL_ADMIN_TOKEN_FILE=PATH
+            in the environment, or
             .B {file: PATH}
             in place of the value in the YAML file.
             .PP
@@ -260,6 +260,7 @@ private enum ManualDocument {
             lines.append(".B \(escaped(row.name.replacing("*", with: "NAME")))")
             var line = "\(row.summary) Default: \(row.defaultPhrase)."
             if !row.valuePhrase.isEmpty { line += " Values: \(row.valuePhrase)." }
+            if row.isSecret { line += " (secret)" }
             if row.effect == .restart { line += " (restart)" }
             lines.append(escaped(line))
         }

@@ -42,4 +42,12 @@ import Testing
             #expect(SettingsDocument.man.text.contains("\n.B \(name.replacing("-", with: "\\-"))\n"))
         }
     }
+
+    @Test func theManualPageMarksTheSettingsThatAFileMayHold() {
+        let rows = SettingsDocument.man.text.components(separatedBy: "\n.TP\n.B ").dropFirst()
+        #expect(rows.count == Setting.all.count)
+        for (setting, row) in zip(Setting.all, rows) {
+            #expect(row.contains(" (secret)") == setting.isSecret, "\(setting.name)")
+        }
+    }
 }
