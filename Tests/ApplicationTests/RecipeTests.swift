@@ -24,7 +24,7 @@ struct RecipeTests {
         try directory.write("block.list", "")
         server = try GifreelProcess([
             "mounts.uploads.origin=file://\(uploads)", "mounts.uploads.negotiate=true",
-            "block.list=\(directory.path("block.list"))",
+            "block.list=\(directory.path("block.list"))", "admin.token=secret",
         ])
     }
 
@@ -43,6 +43,7 @@ struct RecipeTests {
         let program = GifreelProcess.executable.deletingLastPathComponent().path
         let environment = [
             "SERVER": "http://127.0.0.1:\(server.port)", "GIF": origin.url("/cat.gif"), "PATH": "\(program):/usr/bin:/bin",
+            "GIFREEL_ADMIN_TOKEN": "secret", "XDG_STATE_HOME": directory.path,
         ]
         let script = "set -euo pipefail\ncd '\(directory.path)'\n\(text)"
         let outcome = try ChildProcess(URL(fileURLWithPath: "/bin/bash"), ["-c", script], environment: environment).finish()
@@ -98,6 +99,19 @@ struct RecipeTests {
         try follow("Posts of a blog")
         let page = try directory.text("published.html")
         #expect(page.contains("<img src=") && page.contains("/auto/https://blog.example/2026/a/cat.gif"))
+    }
+
+    /// A name of a file may have characters that mean something else in a URL. One failure would be the exit status 1.
+    @Test func theFilesOfAMountArePrewarmedWhateverTheirNames() throws {
+        defer { origin.stop() }
+        let names = ["a b", "a#b", "a?b", "a%41b", "100%", "a\\b", "a&b=c;d,e\"f", "größe"]
+        for name in names { try Data(gif).write(to: URL(fileURLWithPath: directory.path("uploads/\(name).gif"))) }
+        let commands = try Document("docs/operations.md").codeBlocks.filter { $0.section == "Prewarming" }.map(\.text)
+        let command = try #require(commands.first { $0.hasPrefix("find ") })
+        try run(
+            command.replacing("/srv/gifs", with: directory.path("uploads")).replacing("http://127.0.0.1:8080", with: "$SERVER"))
+        let stored = try server.request("GET", "/uploads/a%23b.mp4")
+        #expect(stored["cache-status"]?.hasPrefix("gifreel; hit") == true, "\(stored.status)")
     }
 
     @Test func aMessageAndAStickerKeepTheirLimits() throws {
