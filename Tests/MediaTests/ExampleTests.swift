@@ -24,10 +24,10 @@ import Testing
         #expect(readme.contains(row), "\(row)")
     }
 
-    /// Another version of x264 makes other bytes, but about as many.
+    /// Another version of x264 makes other bytes, but about as many: up to one in fifty more or fewer.
     @Test func theProgramMakesAFileOfThatSize() throws {
         let shipped = try bytes(".assets/plasma.mp4").count
         let made = try Converted(bytes(".assets/plasma.gif")).bytes.count
-        #expect(abs(made - shipped) * 20 <= shipped, "\(made) instead of \(shipped) bytes")
+        #expect(abs(made - shipped) * 50 <= shipped, "\(made) instead of \(shipped) bytes")
     }
 }
