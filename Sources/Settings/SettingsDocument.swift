@@ -82,7 +82,10 @@ private enum YAMLDocument {
                 let common = zip(parents, path).prefix { $0 == $1 }.count
                 parents = path.dropLast()
                 for (depth, name) in parents.enumerated().dropFirst(common) {
-                    lines.append("\(row.hasChosenName ? "# " : "")\(indent(depth))\(name):")
+                    // A key twice in one mapping is no valid YAML.
+                    let hasOtherForm = group.rows.contains { $0.examplePath == Array(parents.prefix(depth + 1)) }
+                    let hint = hasOtherForm ? "  # in place of “\(name)” above" : ""
+                    lines.append("\(row.hasChosenName ? "# " : "")\(indent(depth))\(name):\(hint)")
                 }
                 lines += self.lines(row, path)
             }

@@ -35,6 +35,15 @@ import Testing
         }
     }
 
+    /// Uncommented beside its list, the mapping of keys with names would be a key twice, which stops the start.
+    @Test func anExampleThatReplacesALineSaysSo() throws {
+        let lines = SettingsDocument.yaml.text.split(separator: "\n").map(String.init)
+        let list = try #require(lines.firstIndex(of: "  keys: []"))
+        let mapping = try #require(lines.firstIndex { $0.hasPrefix("#   keys:") })
+        #expect(list < mapping && lines[mapping] == "#   keys:  # in place of “keys” above")
+        #expect(lines.count { $0.contains("# in place of") } == 1)
+    }
+
     @Test func everyDocumentNamesEverySetting() {
         for setting in Setting.all {
             let name = setting.name.replacing("*", with: "NAME")
