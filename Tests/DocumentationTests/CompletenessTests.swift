@@ -36,6 +36,16 @@ import Testing
         for secret in secrets { #expect(text.contains("`\(secret.name)`"), "\(secret.name)") }
     }
 
+    /// A shell reads the unit's file of variables in another way than systemd: a value with spaces or parentheses is an error there.
+    @Test func doctorIsRunWithTheSettingsOfTheUnit() throws {
+        let blocks = try Document("docs/operations.md").codeBlocks.map(\.text)
+        let command = try #require(blocks.first { $0.contains("gifreel doctor --config /etc/gifreel/gifreel.yaml") })
+        let unit = try Document("config/systemd/gifreel.service").text.split(separator: "\n")
+        let lines = unit.filter { $0.hasPrefix("Environment") || $0.hasPrefix("LimitNOFILE=") }
+        #expect(lines.count == 3)
+        for line in lines { #expect(command.contains(" -p \(line)"), "\(line)") }
+    }
+
     @Test func theRoutesThatNeedTheAdminTokenAreNamedWhereItIsDescribed() throws {
         let table = try section("Administration", of: "docs/api.md")
         let paths = Set(table.matches(of: /`(?:GET|POST|DELETE) (\/[a-z]+)[^`]*` \|/).map { String($0.1) })
