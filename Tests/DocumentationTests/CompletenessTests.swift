@@ -36,6 +36,19 @@ import Testing
         for secret in secrets { #expect(text.contains("`\(secret.name)`"), "\(secret.name)") }
     }
 
+    @Test func theInterfaceStatesTheLimitsOfATarget() throws {
+        let text = try section("Renditions", of: "docs/api.md")
+        let limits = [
+            ("Fetch/URL/SourceURL.swift", "maxLength", "bytes"),
+            ("Web/Routing/RouteParser.swift", "maxParameters", "parameters"),
+        ]
+        for (file, name, unit) in limits {
+            let pattern = try Regex("static let \(name) = (\\d+)", as: (Substring, Substring).self)
+            let limit = try #require(try Document("Sources/\(file)").text.firstMatch(of: pattern)).1
+            #expect(text.contains("at most \(limit) \(unit)"), "\(name)")
+        }
+    }
+
     /// A shell reads the unit's file of variables in another way than systemd: a value with spaces or parentheses is an error there.
     @Test func doctorIsRunWithTheSettingsOfTheUnit() throws {
         let blocks = try Document("docs/operations.md").codeBlocks.map(\.text)
