@@ -196,6 +196,22 @@ struct RecipeTests {
         for address in lines.prefix(2) { #expect(try server.request("GET", local(address)).status == 200, "\(address)") }
     }
 
+    /// Hugo's text of an image has entities for quotation marks and apostrophes, which a template escapes once more.
+    @Test(.enabled(if: ChildProcess.find("hugo") != nil)) func theHookForHugoWritesTheTextOfAnImageAsItIs() throws {
+        defer { origin.stop() }
+        let hugo = try #require(ChildProcess.find("hugo"))
+        let hook = try #require(try Self.blocks("Sites and frameworks", "html").first { $0.contains(".Destination") })
+        try directory.write("site/layouts/_default/_markup/render-image.html", hook)
+        try directory.write("site/layouts/index.html", "{{ range .Site.RegularPages }}{{ .Content }}{{ end }}")
+        try directory.write("site/config.toml", "baseURL = \"https://example.com/\"\n")
+        try directory.write("site/content/a.md", "---\ntitle: A\n---\n![A cat's \"nap\" & more](cat.gif)\n")
+        let outcome = try ChildProcess(hugo, ["--quiet", "--source", directory.path("site")]).finish()
+        try #require(outcome.code == 0, "\(outcome.log)")
+        let page = try directory.text("site/public/index.html")
+        let source = "https://gifs.example.com/auto,width=480/https://example.com/cat.gif"
+        #expect(page.contains("<img src=\"\(source)\" alt=\"A cat’s “nap” &amp; more\""), "\(page)")
+    }
+
     private func javaScript(_ text: String) throws -> String {
         let node = try #require(ChildProcess.find("node"))
         let outcome = try ChildProcess(node, ["--input-type=module", "-e", text]).finish()
