@@ -181,7 +181,7 @@ struct RecipeTests {
             const first = transform("https://example.com/cat.gif", { width: 80, height: 40, format: "webp" });
             console.log(first);
             console.log(transform(first, { width: 120, quality: 50 }));
-            console.log(generate("https://example.com/a cat.gif", {}));
+            console.log(generate("https://example.com/a cat.gif", { width: undefined }));
             console.log(JSON.stringify(extract(first)), extract("https://example.com/cat.gif"), extract("https://gifs.example.com/"));
             """
         ).split(separator: "\n")

@@ -117,6 +117,50 @@ struct AddressBuilderTests {
         }
     }
 
+    /// Programs that give an option without a value, by the programs that run them.
+    static let absences: [(String, [String])] = [
+        (
+            "node",
+            [
+                "--input-type=module", "-e",
+                """
+                import { gifreel } from "\(URL(fileURLWithPath: folder).absoluteString)/gifreel.mjs";
+                console.log(gifreel("https://example.com/a.gif", { width: undefined, height: null, loops: 2 }));
+                """,
+            ]
+        ),
+        (
+            "python3",
+            [
+                "-B", "-c",
+                """
+                import sys
+                sys.path.insert(0, "\(folder)")
+                from gifreel import gifreel
+                print(gifreel("https://example.com/a.gif", width=None, loops=2))
+                """,
+            ]
+        ),
+        ("ruby", ["-r", folder + "/gifreel.rb", "-e", "puts gifreel('https://example.com/a.gif', width: nil, loops: 2)"]),
+        (
+            "php",
+            [
+                "-r",
+                """
+                require '\(folder)/gifreel.php';
+                echo gifreel('https://example.com/a.gif', ['width' => null, 'loops' => 2]);
+                """,
+            ]
+        ),
+    ]
+
+    /// Components and helpers pass on properties that a page may leave out.
+    @Test(arguments: absences) func anOptionWithoutAValueIsLeftOut(_ name: String, _ arguments: [String]) throws {
+        guard let program = ChildProcess.find(name) else { return }
+        let outcome = try ChildProcess(program, arguments).finish()
+        #expect(outcome.output == "/mp4,loops=2/https://example.com/a.gif", "\(outcome.log)")
+    }
+
     @Test func eachLanguageHasAFile() throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder)
         #expect(Set(names) == Set(["mjs", "py", "rb", "php", "go", "swift"].map { "gifreel.\($0)" }))

@@ -3,7 +3,8 @@ import { createHmac } from "node:crypto";
 
 export function gifreel(source, { server = "", key = "", format = "mp4", ...options } = {}) {
   const url = source.split("#")[0].replace(/[^!#-;=?-\[\]_a-z~]/gu, encodeURIComponent);
-  const pairs = Object.keys(options).sort().map((name) => `${name}=${options[name]}`);
+  const names = Object.keys(options).filter((name) => options[name] != null);
+  const pairs = names.sort().map((name) => `${name}=${options[name]}`);
   const parts = [format, ...pairs.map((pair) => pair.replace(/[^-.0-:=A-Z_a-z~]/gu, encodeURIComponent))];
   if (key) {
     const text = [format, pairs.join(","), url].join("\n");

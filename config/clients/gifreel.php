@@ -5,6 +5,7 @@ function gifreel(string $source, array $options = [], string $format = 'mp4', st
 {
     $encode = fn($byte) => rawurlencode($byte[0]);
     $url = preg_replace_callback('/[^!#-;=?-\[\]_a-z~]/', $encode, explode('#', $source)[0]);
+    $options = array_filter($options, fn($value) => $value !== null);
     ksort($options);
     $pairs = array_map(fn($name, $value) => "$name=$value", array_keys($options), $options);
     $parts = [$format, ...preg_replace_callback('/[^-.0-:=A-Z_a-z~]/', $encode, $pairs)];

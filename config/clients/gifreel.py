@@ -4,7 +4,7 @@ import base64, hmac, urllib.parse
 
 def gifreel(source, server="", key="", format="mp4", **options):
     url = urllib.parse.quote(source.partition("#")[0], safe="!$%&'()*+,-./:;=?@[]_~")
-    pairs = [f"{name}={value}" for name, value in sorted(options.items())]
+    pairs = [f"{name}={value}" for name, value in sorted(options.items()) if value is not None]
     parts = [format, *(urllib.parse.quote(pair, safe=":=") for pair in pairs)]
     if key:
         text = "\n".join([format, ",".join(pairs), url])

@@ -4,7 +4,7 @@ require "openssl"
 def gifreel(source, server: "", key: "", format: "mp4", **given)
   encode = ->(byte) { "%%%02X" % byte.ord }
   url = source.b.sub(/#.*/mn, "").gsub(/[^!#-;=?-\[\]_a-z~]/n, &encode)
-  pairs = given.map { |name, value| "#{name}=#{value}".b }.sort
+  pairs = given.compact.map { |name, value| "#{name}=#{value}".b }.sort
   parts = [format] + pairs.map { |pair| pair.gsub(/[^-.0-:=A-Z_a-z~]/n, &encode) }
   unless key.empty?
     text = [format, pairs.join(","), url].join("\n")
