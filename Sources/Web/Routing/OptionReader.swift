@@ -184,7 +184,7 @@ package struct OptionReader {
     private static func time(_ text: String) throws(Problem) -> Int64 {
         let isNumber = text.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
         guard isNumber, text.utf8.count <= 15, let seconds = Int64(text) else {
-            throw .badOption("expires", "must be a time in unix seconds")
+            throw .badOption("expires", "must be a time in Unix seconds")
         }
         return seconds
     }
