@@ -40,7 +40,7 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
         case .closed:
             "the cache is closed"
         case .busy:
-            "too many look-ups wait for the disk"
+            "too many lookups wait for the disk"
         }
     }
 }

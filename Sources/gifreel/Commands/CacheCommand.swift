@@ -48,7 +48,7 @@ struct CacheCommand: ParsableCommand {
         let free = numbers.freeBytes.map { ", \($0) bytes free on the disk" } ?? ""
         print("disk         \(numbers.diskBytes) of \(numbers.limitBytes) bytes (\(Int(used)) %)\(free)")
         if let reason = numbers.notStoring { print("storing      nothing: \(reason)") }
-        print("look-ups     \(numbers.hits) hits, \(numbers.misses) misses since the start")
+        print("lookups      \(numbers.hits) hits, \(numbers.misses) misses since the start")
         print("evictions    \(numbers.evictions)")
         print("in progress  \(numbers.inProgress)")
         if let store = numbers.store {

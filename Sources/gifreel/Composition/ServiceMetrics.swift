@@ -23,7 +23,7 @@ struct ServiceMetrics: Sendable {
 
     private func cacheSamples() -> [MetricSample] {
         let now = core.cache.statistics()
-        let hits = MetricFamily("gifreel_cache_hits_total", .counter, "Look-ups that found a rendition, by tier.")
+        let hits = MetricFamily("gifreel_cache_hits_total", .counter, "Lookups that found a rendition, by tier.")
         let space = core.cache.space()
         let files: [MetricSample]? = space.flatMap { space in
             guard let free = space.disk.freeFiles else { return nil }
@@ -49,7 +49,7 @@ struct ServiceMetrics: Sendable {
             .gauge("gifreel_cache_limit_bytes", now.limitBytes, "Limit of the bytes of stored renditions."),
             MetricSample(hits, now.hotHits, [("tier", "memory")]),
             MetricSample(hits, now.diskHits, [("tier", "disk")]),
-            .counter("gifreel_cache_misses_total", now.misses, "Look-ups that found nothing."),
+            .counter("gifreel_cache_misses_total", now.misses, "Lookups that found nothing."),
             .counter("gifreel_cache_published_total", now.published, "Renditions stored since the start."),
             .counter("gifreel_cache_unstored_total", now.unstored, "Renditions that were produced but not stored."),
             .counter("gifreel_cache_evictions_total", now.evictions, "Evicted renditions."),
@@ -96,7 +96,7 @@ struct ServiceMetrics: Sendable {
 
     private func storeSamples() -> [MetricSample] {
         guard let now = core.store?.statistics else { return [] }
-        let lookups = MetricFamily("gifreel_store_lookups_total", .counter, "Look-ups in the shared store, by result.")
+        let lookups = MetricFamily("gifreel_store_lookups_total", .counter, "Lookups in the shared store, by result.")
         var samples: [MetricSample] = [
             MetricSample(lookups, now.hits, [("result", "hit")]),
             MetricSample(lookups, now.misses, [("result", "miss")]),
