@@ -196,6 +196,26 @@ struct RecipeTests {
         for address in lines.prefix(2) { #expect(try server.request("GET", local(address)).status == 200, "\(address)") }
     }
 
+    /// An option of time, such as `fps`, is refused for a poster.
+    @Test(.enabled(if: ChildProcess.find("ruby") != nil)) func theHelperForRailsHasAPosterForAVideoWithAnyOption() throws {
+        defer { origin.stop() }
+        let ruby = try #require(ChildProcess.find("ruby"))
+        let helper = try #require(try Self.blocks("Sites and frameworks", "ruby").first)
+        let use = """
+            class Recorder
+              def video(**given) = puts(given[:src], given[:poster])
+            end
+            def tag = Recorder.new
+            include GifHelper
+            gif_tag("https://example.com/cat.gif", alt: "A cat", width: 80, fps: 5, loops: 2)
+            """
+        let clients = Document.root.path + "/config/clients"
+        let outcome = try ChildProcess(ruby, ["-I", clients, "-e", helper + use]).finish()
+        let addresses = outcome.output.split(separator: "\n")
+        #expect(addresses.count == 2, "\(outcome.log)")
+        for address in addresses { #expect(try server.request("GET", local(address)).status == 200, "\(address)") }
+    }
+
     /// Hugo's text of an image has entities for quotation marks and apostrophes, which a template escapes once more.
     @Test(.enabled(if: ChildProcess.find("hugo") != nil)) func theHookForHugoWritesTheTextOfAnImageAsItIs() throws {
         defer { origin.stop() }
