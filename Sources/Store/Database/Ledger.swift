@@ -167,14 +167,18 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Whether the path still leads to the open database. Otherwise the next start would not find what is written now.
+    /// Whether the path still leads to the database, if one is open. Otherwise the next start would not find what is written now.
     var isInPlace: Bool {
         pthread_rwlock_rdlock(closing)
         defer { pthread_rwlock_unlock(closing) }
-        var status = stat()
-        // Other errors, such as those of a disk that does not answer, may pass.
-        guard stat(path, &status) == 0 else { return errno != ENOENT }
-        return !(connections.withLock { $0?.writer.hasMoved } ?? false)
+        return connections.withLock { connections in
+            // A damaged database has left its path before the next one can be opened.
+            guard let writer = connections?.writer else { return true }
+            var status = stat()
+            // Other errors, such as those of a disk that does not answer, may pass.
+            guard stat(path, &status) == 0 else { return errno != ENOENT }
+            return !writer.hasMoved
+        }
     }
 
     // MARK: Opening and closing

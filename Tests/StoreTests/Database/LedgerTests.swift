@@ -1,8 +1,9 @@
 import Foundation
-import Store
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Store
 
 struct LedgerTests {
     let directory: ScratchDirectory
@@ -143,6 +144,16 @@ struct LedgerTests {
         #expect(try ledger.read(count) == 1)
         ledger.close()
         #expect(try open().read(count) == 1)
+    }
+
+    /// A damaged database leaves its path before another one is opened, which may fail for lack of descriptors.
+    @Test func onlyAnOpenDatabaseIsMissedAtItsPath() throws {
+        let ledger = try open()
+        #expect(ledger.isInPlace)
+        try FileManager.default.removeItem(atPath: directory.path("ledger.sqlite"))
+        #expect(!ledger.isInPlace)
+        ledger.close()
+        #expect(ledger.isInPlace)
     }
 
     @Test(arguments: [false, true]) func whatCanBeReadOfADamagedDatabaseIsKept(isFoundLater: Bool) throws {
