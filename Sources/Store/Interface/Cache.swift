@@ -285,7 +285,10 @@ package final class Cache: Sendable {
     ///
     /// - Returns: `existing` if the alias now leads to the object, otherwise `unstored`; nil if there is no such object.
     package func link(_ alias: AliasRecord, to object: ObjectID, epoch: Epoch) async -> PublishOutcome? {
-        await publishers.run { [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) } ?? nil
+        if let linked = await publishers.run({ [publisher] in publisher.addAlias(alias, to: object, epoch: epoch) }) {
+            return linked
+        }
+        return await documents.run { [publisher] in publisher.unfinishedAlias(alias, to: object, epoch: epoch) } ?? nil
     }
 
     /// Records that the origin has confirmed the bytes (304): the alias is fresh from the time of its response on.

@@ -204,6 +204,14 @@ struct RenditionPublisher: Sendable {
         return recordReference(alias, to: object, epoch: epoch)
     }
 
+    /// Returns the outcome of an alias that no thread accepted, or that takes too long and may still be recorded; nil if there is no
+    /// such object.
+    func unfinishedAlias(_ alias: AliasRecord, to id: ObjectID, epoch: Epoch) -> PublishOutcome? {
+        guard let object = try? finder.storedObject(id) else { return nil }
+        let isPurged = context.purges.overtook(epoch, sourceURL: alias.sourceURL, object: id)
+        return unlinked(alias, to: object, epoch, because: isPurged ? .purged : .unavailable)
+    }
+
     /// Looks up an object for the client that uploaded its source, and records the upload.
     func recordUpload(of id: ObjectID) -> CachedRendition? {
         let epoch = context.purges.epoch
@@ -241,6 +249,12 @@ struct RenditionPublisher: Sendable {
         } catch {
             reason = error
         }
+        return unlinked(alias, to: object, epoch, because: reason)
+    }
+
+    private func unlinked(
+        _ alias: AliasRecord?, to object: StoredObject, _ epoch: Epoch, because reason: UnstoredReason
+    ) -> PublishOutcome {
         context.counters.update { $0.unstored += 1 }
         return .unstored(CachedRendition(object: object, alias: alias, epoch: epoch), reason)
     }

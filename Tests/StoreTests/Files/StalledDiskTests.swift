@@ -31,6 +31,10 @@ import Testing
         disk.signal()
     }
 
+    private func stall() {
+        disk.wait()
+    }
+
     @Test func renditionsAreUsedAtOnceAndStoredLater() async throws {
         defer { cache.close() }
         defer { resume() }
@@ -55,6 +59,22 @@ import Testing
         #expect(try await cache.bytes(url: "https://a/1") == [1, 2, 3])
         try await waitUntil("storing") { try await cache.put([4], url: "https://a/2").isStored }
         #expect(cache.statistics().refusal == nil)
+    }
+
+    /// The same bytes at another URL, or of a source without validators.
+    @Test func whatIsStoredIsUsedUnderFurtherAliases() async throws {
+        defer { cache.close() }
+        resume()
+        try await cache.put([1, 2], url: "https://a/1")
+        stall()
+        defer { resume() }
+        try await cache.put([3], url: "https://a/3")
+        let before = cache.epoch
+        let linked = try #require(await cache.link(.test("https://a/2"), to: .test("https://a/1"), epoch: before))
+        #expect(try linked.unstoredReason == .unavailable && linked.rendition.descriptor.readAll() == [1, 2])
+        _ = try await cache.purge(.url("https://a/2"))
+        let overtaken = await cache.link(.test("https://a/2"), to: .test("https://a/1"), epoch: before)
+        #expect(overtaken?.unstoredReason == .purged)
     }
 
     @Test func whatAPurgeOvertakesMeanwhileIsNeitherStoredNorStorable() async throws {
