@@ -554,7 +554,7 @@ package final class Cache: Sendable {
         (statistics.aliases, statistics.aliasBytes) = (totals.aliases, totals.aliasSpace)
         (statistics.diskBytes, statistics.limitBytes) = (totals.space, context.maxBytes)
         statistics.hotHits = context.hot.hits
-        statistics.refusal = index.status.refusal ?? statistics.refusal
+        statistics.refusal = index.status.refusal ?? (publishers.isOverdue ? .unavailable : statistics.refusal)
         return statistics
     }
 }

@@ -18,38 +18,35 @@ final class DiskWork: Sendable {
         self.clock = clock
     }
 
+    /// Whether work that callers have given up has not ended.
+    var isOverdue: Bool { overdue.load(ordering: .relaxed) > 0 }
+
     /// Runs `work` and returns its result; nil if no thread accepts it, if it takes too long, or if earlier work that took too
     /// long has not ended. Work that takes too long goes on, and its effects remain.
     func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
-        guard overdue.load(ordering: .relaxed) == 0 else { return nil }
-        return await withCheckedContinuation { continuation in
-            let caller = Mutex<Caller<Value>?>(Caller(continuation))
+        guard !isOverdue else { return nil }
+        return await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
+            // Whoever takes the continuation resumes it.
+            let caller = Mutex<CheckedContinuation<Value?, Never>?>(continuation)
             let timer = clock.after(Self.patience) { [self] in
                 let waiting = caller.withLock { waiting in
                     if waiting != nil { overdue.add(1, ordering: .relaxed) }
                     return waiting.take()
                 }
-                waiting?.continuation.resume(returning: nil)
+                waiting?.resume(returning: nil)
             }
-            caller.withLock { $0?.timer = timer }
             let end: @Sendable (Value?) -> Void = { [self] value in
                 if let waiting = caller.withLock({ $0.take() }) {
-                    waiting.continuation.resume(returning: value)
+                    waiting.resume(returning: value)
                 } else {
                     overdue.subtract(1, ordering: .relaxed)
                 }
             }
-            if !threads.submit({ end(work()) }) { end(nil) }
-        }
-    }
-
-    /// A caller that waits. Whoever takes it resumes it, and so ends its timer.
-    private struct Caller<Value: Sendable>: Sendable {
-        let continuation: CheckedContinuation<Value?, Never>
-        var timer: (any AnyObject & Sendable)?
-
-        init(_ continuation: CheckedContinuation<Value?, Never>) {
-            self.continuation = continuation
+            let isAccepted = threads.submit {
+                end(work())
+                withExtendedLifetime(timer) {}
+            }
+            if !isAccepted { end(nil) }
         }
     }
 }

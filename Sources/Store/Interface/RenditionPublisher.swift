@@ -178,7 +178,8 @@ struct RenditionPublisher: Sendable {
         if cause != .unwanted, context.purges.overtook(job.epoch, sourceURL: job.alias?.sourceURL, object: job.id) {
             reason = .purged
         }
-        let isOfDisk = ![.purged, .tooLarge, .unwanted].contains(reason)
+        // Whether the disk still takes too long, ``DiskWork`` knows.
+        let isOfDisk = ![.purged, .tooLarge, .unwanted, .unavailable].contains(reason)
         context.counters.update { counters in
             counters.unstored += 1
             if isOfDisk { counters.refusal = reason }

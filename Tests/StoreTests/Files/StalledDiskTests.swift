@@ -77,6 +77,20 @@ import Testing
         #expect(overtaken?.unstoredReason == .purged)
     }
 
+    /// A conversion that began while the disk stalled has its rendition in memory.
+    @Test func aDiskThatHasCaughtUpIsNotBlamedForWhatCameTooEarly() async throws {
+        defer { cache.close() }
+        defer { resume() }
+        try await cache.put([1], url: "https://a/1")
+        let staged = try cache.stageInMemory(because: .unavailable, containing: [2])
+        #expect(cache.statistics().refusal == .unavailable)
+        resume()
+        try await waitUntil("the end of the stall") { cache.statistics().refusal == nil }
+        let outcome = try await cache.publish(
+            staged, as: .test("https://a/2"), fileExtension: "mp4", alias: .test("https://a/2"), epoch: cache.epoch)
+        #expect(outcome.unstoredReason == .unavailable && cache.statistics().refusal == nil)
+    }
+
     @Test func whatAPurgeOvertakesMeanwhileIsNeitherStoredNorStorable() async throws {
         defer { cache.close() }
         defer { resume() }
