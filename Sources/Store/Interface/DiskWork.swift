@@ -1,17 +1,26 @@
 internal import Synchronization
 internal import SystemIO
 
-/// Work that may wait for the disk to write. No caller waits longer than ``patience``, so that a disk that stalls stops only the
-/// storing. Any thread.
+/// Work that may wait for the disk to write. A disk that stalls stops only the storing: no caller waits once no work has ended for
+/// ``patience``. A slow disk is waited for, because what is not stored is fetched and converted again. Any thread.
 final class DiskWork: Sendable {
-    /// A disk that keeps up needs less for the renditions of a full queue.
     static let patience: Duration = .seconds(5)
+
+    private struct State {
+        /// Gives up the wait for work, by the number of the work.
+        var waiting: [Int: @Sendable () -> Void] = [:]
+        var begun = 0
+        var ended = 0
+        /// The work that callers have given up and that has not ended.
+        var overdue = 0
+        /// One for all work: a timer for each would wake a thread twice per step of a miss.
+        var timer: (any AnyObject & Sendable)?
+    }
 
     /// The threads that run the work, for callers that have to wait for its end.
     let threads: any BlockingWork
     private let clock: TimeSource
-    /// The work that callers have given up and that has not ended.
-    private let overdue = Atomic(0)
+    private let state = Mutex(State())
 
     init(_ threads: any BlockingWork, clock: TimeSource) {
         self.threads = threads
@@ -19,34 +28,57 @@ final class DiskWork: Sendable {
     }
 
     /// Whether work that callers have given up has not ended.
-    var isOverdue: Bool { overdue.load(ordering: .relaxed) > 0 }
+    var isOverdue: Bool { state.withLock { $0.overdue > 0 } }
 
-    /// Runs `work` and returns its result; nil if no thread accepts it, if it takes too long, or if earlier work that took too
-    /// long has not ended. Work that takes too long goes on, and its effects remain.
+    /// Runs `work` and returns its result; nil if no thread accepts it, if the disk stalls meanwhile, or if work that was given up
+    /// earlier has not ended. Work that is given up goes on, and its effects remain.
     func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
         guard !isOverdue else { return nil }
         return await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
-            // Whoever takes the continuation resumes it.
-            let caller = Mutex<CheckedContinuation<Value?, Never>?>(continuation)
-            let timer = clock.after(Self.patience) { [self] in
-                let waiting = caller.withLock { waiting in
-                    if waiting != nil { overdue.add(1, ordering: .relaxed) }
-                    return waiting.take()
-                }
-                waiting?.resume(returning: nil)
+            let number = begin { continuation.resume(returning: nil) }
+            let isAccepted = threads.submit { [self] in
+                let value = work()
+                if end(number) { continuation.resume(returning: value) }
             }
-            let end: @Sendable (Value?) -> Void = { [self] value in
-                if let waiting = caller.withLock({ $0.take() }) {
-                    waiting.resume(returning: value)
-                } else {
-                    overdue.subtract(1, ordering: .relaxed)
-                }
-            }
-            let isAccepted = threads.submit {
-                end(work())
-                withExtendedLifetime(timer) {}
-            }
-            if !isAccepted { end(nil) }
+            if !isAccepted, end(number) { continuation.resume(returning: nil) }
         }
+    }
+
+    private func begin(_ giveUp: @escaping @Sendable () -> Void) -> Int {
+        state.withLock { state in
+            state.begun += 1
+            state.waiting[state.begun] = giveUp
+            if state.timer == nil { watch(&state) }
+            return state.begun
+        }
+    }
+
+    /// Returns whether the caller still waits.
+    private func end(_ number: Int) -> Bool {
+        state.withLock { state in
+            state.ended += 1
+            let isWaiting = state.waiting.removeValue(forKey: number) != nil
+            if !isWaiting { state.overdue -= 1 }
+            return isWaiting
+        }
+    }
+
+    private func watch(_ state: inout State) {
+        state.timer = clock.after(Self.patience) { [weak self, ended = state.ended] in self?.giveUp(ifNoneEndedSince: ended) }
+    }
+
+    /// Ends all waits, in their order, if no work has ended meanwhile.
+    private func giveUp(ifNoneEndedSince ended: Int) {
+        let all = state.withLock { state -> [@Sendable () -> Void] in
+            state.timer = nil
+            guard state.ended == ended else {
+                if !state.waiting.isEmpty { watch(&state) }
+                return []
+            }
+            defer { state.waiting = [:] }
+            state.overdue += state.waiting.count
+            return state.waiting.sorted { $0.key < $1.key }.map(\.value)
+        }
+        for giveUp in all { giveUp() }
     }
 }

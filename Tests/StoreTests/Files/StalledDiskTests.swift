@@ -35,6 +35,73 @@ import Testing
         disk.wait()
     }
 
+    /// Timers that the test fires.
+    private final class Timers: Sendable {
+        private let actions = Mutex<[@Sendable () -> Void]>([])
+
+        var count: Int { actions.withLock(\.count) }
+
+        func add(_ action: @escaping @Sendable () -> Void) -> any AnyObject & Sendable {
+            actions.withLock { $0.append(action) }
+            return self
+        }
+
+        func fire() {
+            let due = actions.withLock { actions in
+                defer { actions = [] }
+                return actions
+            }
+            for action in due { action() }
+        }
+    }
+
+    @Test func aSlowDiskIsWaitedForAsLongAsItEndsWork() async throws {
+        defer { cache.close() }
+        let (timers, system) = (Timers(), TimeSource.system)
+        let threads = WorkThreads(count: 2, limit: 8, name: "test")
+        let work = DiskWork(
+            threads,
+            clock: TimeSource(
+                unixNanoseconds: system.unixNanoseconds, monotonicNanoseconds: system.monotonicNanoseconds,
+                timers: { timers.add($1) }))
+        let begun = Mutex(0)
+        let gates = (first: Semaphore(), second: Semaphore())
+        defer {
+            gates.first.signal()
+            gates.second.signal()
+            resume()
+            threads.close()
+        }
+        let wait: @Sendable (Semaphore) -> Bool = { gate in
+            begun.withLock { $0 += 1 }
+            gate.wait()
+            return true
+        }
+        async let first = work.run { wait(gates.first) }
+        async let second = work.run { wait(gates.second) }
+        try await waitUntil("the beginning of both") { begun.withLock { $0 == 2 } }
+        // One timer for both.
+        #expect(timers.count == 1)
+        gates.first.signal()
+        #expect(await first == true)
+        timers.fire()
+        #expect(!work.isOverdue && timers.count == 1)
+        gates.second.signal()
+        #expect(await second == true)
+        timers.fire()
+        #expect(timers.count == 0)
+
+        async let third = work.run { [disk] in wait(disk) }
+        try await waitUntil("the beginning of the third") { begun.withLock { $0 == 3 } }
+        timers.fire()
+        #expect(work.isOverdue)
+        #expect(await third == nil)
+        #expect(await work.run { true } == nil)
+        resume()
+        try await waitUntil("the end of what was given up") { !work.isOverdue }
+        #expect(await work.run { true } == true)
+    }
+
     @Test func renditionsAreUsedAtOnceAndStoredLater() async throws {
         defer { cache.close() }
         defer { resume() }
