@@ -1,21 +1,25 @@
-import Fetch
 import Fleet
 import Logging
 import Renditions
-import Store
 import Synchronization
 import SystemIO
 import Telemetry
 import TestSupport
 import Testing
 
+@testable import Fetch
 @testable import Prewarm
+@testable import Store
 
 @Suite("Entries that wait leave their places to others") struct PrewarmRunnerTests {
-    /// An origin without GIFs. Some of its hosts are slow or busy.
+    /// An origin with one GIF. Some of its hosts are slow or busy.
     private final class Origin: Sendable {
         let gate = AsyncGate()
         private let counts = Mutex<[String: Int]>([:])
+
+        /// The cache's disk waits for it in the first attempt at the GIF. The second one signals it.
+        let disk = Semaphore()
+        var stallsDisk: Bool { count("stalling.test") == 1 }
 
         /// The number of fetches from a host.
         func count(_ host: String) -> Int { counts.withLock { $0[host] ?? 0 } }
@@ -26,10 +30,28 @@ import Testing
             case "slow.test": await gate.pass()
             case "busy.test": throw .failed(.status(503, retryAfter: .seconds(300)))
             case "brief.test": throw .failed(.status(503, retryAfter: .seconds(3)))
+            case "stalling.test":
+                if !stallsDisk { disk.signal() }
+                return try gif()
             case "failing.test": throw .failed(.status(500, retryAfter: nil))
             default: break
             }
             throw .notFound
+        }
+
+        private func gif() throws(FetchError) -> FetchOutcome {
+            let bytes = Array("GIF89a".utf8)
+            guard var file = try? MemoryFile(name: "test"), Self.append(bytes, to: &file), let sealed = try? file.seal() else {
+                throw .exhausted(cause: "no file")
+            }
+            return .fetched(
+                FetchedSource(
+                    bytes: sealed, count: bytes.count, sha256: [UInt8](repeating: 1, count: 32),
+                    validators: SourceValidators(), cacheDirectives: CacheDirectives(), duration: .zero))
+        }
+
+        private static func append(_ bytes: [UInt8], to file: inout MemoryFile) -> Bool {
+            (try? bytes.withUnsafeBytes { try file.append($0) }) != nil
         }
     }
 
@@ -44,7 +66,15 @@ import Testing
         directory = try ScratchDirectory()
         var configuration = CacheConfiguration()
         (configuration.directory, configuration.minFreeBytes) = (directory.path, 0)
-        cache = try Cache(configuration: configuration, owners: [PrewarmQueue.owned], clock: .system)
+        let system = TimeSource.system
+        let clock = TimeSource(
+            unixNanoseconds: system.unixNanoseconds, monotonicNanoseconds: system.monotonicNanoseconds,
+            timers: { Deadline(after: $0 / 50, $1) })
+        cache = try Cache(
+            configuration: configuration, owners: [PrewarmQueue.owned], clock: clock,
+            onStep: { [origin] step in
+                if step == .publishMeasured, origin.stallsDisk { origin.disk.wait() }
+            })
         let state = RenditionState(
             RenditionState.Limits(
                 queueTimeout: .seconds(300), fetchLifetime: .seconds(300), missLifetime: .seconds(300), jobs: 64,
@@ -97,6 +127,18 @@ import Testing
             try await waitUntil("the end of the list") { try await queue.report("list", from: nil)?.state == "done" }
             #expect(try await queue.report("list", from: nil)?.failed == 1)
         }
+    }
+
+    @Test func anEntryIsTriedAgainAfterAStallOfTheDisk() async throws {
+        defer { cache.close() }
+        defer { origin.disk.signal() }
+        let backend = LocalBackend(
+            pipeline: pipeline, describe: { .init(code: "failed", detail: "\($0)") }, concurrency: 1, retries: 0)
+        let outcomes = Mutex<[PrewarmOutcome]>([])
+        try await backend.run([PrewarmEntry(url: "https://stalling.test/1.gif", format: "original")]) { _, outcome in
+            outcomes.withLock { $0.append(outcome) }
+        }
+        #expect(outcomes.withLock { $0.map(\.code) } == [nil] && origin.count("stalling.test") >= 2)
     }
 
     @Test func anEntryThatPausesIsNotTriedAgainAfterItsListIsCancelled() async throws {

@@ -42,7 +42,12 @@ struct Prewarmer: Sendable {
             // Negotiation sends the source in place of a sequence that saves too little.
             let alternative = target.rendition.format.isSequence ? Rendition(format: .original) : nil
             let request = RenditionRequest(target.rendition, of: target.url, urgency: .prewarm, alternative: alternative)
-            return .ended(Self.outcome(try await pipeline.find(request)))
+            let result = try await pipeline.find(request)
+            // The disk takes too long. It may store the rendition later, or that of another attempt.
+            if case .unstored(.unavailable) = result.provenance, ContinuousClock.now < deadline {
+                return .paused(attempts.capacity.next(retryAfter: 2))
+            }
+            return .ended(Self.outcome(result))
         } catch .cancelled {
             return nil
         } catch {
