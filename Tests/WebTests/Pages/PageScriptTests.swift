@@ -233,6 +233,13 @@ import Testing
         }
     }
 
+    /// A menu that slides over the edge of the window has left the view when its style hides it.
+    @Test(arguments: [false, true]) func theButtonGoesWhenTheImageIsHiddenLater(_ leavesView: Bool) throws {
+        let page = ScriptHost.Page(settings: ["signed": ""], arriving: "https://site.test/a.gif", leavesView: leavesView)
+        let visits = try ScriptHost.visits([page])[0]
+        #expect(visits.map(\.isPaused) == [false, true] && visits.allSatisfy { $0.hasButton && $0.losesButton })
+    }
+
     /// Scripts that compare a whole document with another one, such as morphdom and Idiomorph, remove what is beside the body.
     @Test func buttonsReturnAfterAScriptHasReplacedTheDocument() throws {
         #expect(try ScriptHost.visits([ScriptHost.Page(settings: ["signed": ""])])[0].allSatisfy { $0.returns })
@@ -364,6 +371,8 @@ enum ScriptHost {
         var isHidden = false
         /// The address that a script gives the page after gifreel.js has run; nil for none.
         var nextAddress: String?
+        /// Whether the image leaves the view before a style hides it at the end.
+        var leavesView = false
     }
 
     /// What the script has done to a page.
@@ -393,6 +402,8 @@ enum ScriptHost {
         let isPaused: Bool
         /// Whether the buttons are in the document again after a script has replaced all that is in it.
         let returns: Bool
+        /// Whether Tab no longer reaches the button after a style has hidden the image.
+        let losesButton: Bool
     }
 
     /// The address of the server of the script.
@@ -448,7 +459,7 @@ enum ScriptHost {
           handlers = {};
           style = { content: "" };
           classes = new Set();
-          classList = { toggle: (name, isOn) => (isOn ? this.classes.add(name) : this.classes.delete(name), isOn) };
+          classList = { toggle: (name, isOn) => (isOn ? this.classes.add(name) : this.classes.delete(name), isOn), remove: ignore };
           getAttribute(name) { return this.attributes.find((attribute) => attribute.name === name)?.value ?? null; }
           setAttribute(name, value) {
             Element.order += "w";
@@ -582,8 +593,12 @@ enum ScriptHost {
           controls.isConnected = false;
           place?.();
           const returns = controls.isConnected;
+          if (page.leavesView) views([{ target: img, isIntersecting: false }]);
+          img.checkVisibility = () => false;
+          place?.();
+          const losesButton = !made.button.isConnected;
           const value = img.getAttribute(name);
-          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, hasButton, isButtonVisible, follows, isPaused, returns };
+          return { value, asked, listeners, scrolls: img.isInView === true, kept, cover, noticed, order, hasButton, isButtonVisible, follows, isPaused, returns, losesButton };
         }
         const pages = JSON.parse(readFileSync(0, "utf8"));
         console.log(JSON.stringify(pages.map((page) => [visit(page, false), visit(page, true)])));

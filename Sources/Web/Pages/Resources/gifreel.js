@@ -68,10 +68,9 @@
   const loaded = (img) => img.complete && img.naturalWidth;
 
   const stillOf = ({ img, link }) => img.dataset.gifreelStill || convertLink(link, "webp");
-  /** Notes whether an image is hidden from visitors, as in a closed menu. */
-  const look = (state) => (
-    state.hidden = state.img.checkVisibility?.({ checkVisibilityCSS: true }) === false || !state.img.getBoundingClientRect().width
-  );
+  /** Notes whether an image is hidden from visitors, as in a closed menu, and returns whether this is new. */
+  const look = (state) =>
+    state.hidden !== (state.hidden = state.img.checkVisibility?.({ checkVisibilityCSS: true }) === false || !state.img.getBoundingClientRect().width);
   const uncover = (state) => state.cover && (state.cover = state.img.style.content = "");
 
   /** Shows the page's own addresses ("page"), the sources (""), or those of a format. */
@@ -316,7 +315,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     for (const state of shown) {
       const { img, inView, paused } = state;
       // A script of the page may have replaced the style of the image, or that of an element around it.
-      if (inView && (state.cover?.complete || state.hidden !== look(state))) update(state);
+      if (look(state) || (inView && state.cover?.complete)) update(state);
       const { button } = state;
       if (!button) continue;
       // A script may have replaced the whole document.
