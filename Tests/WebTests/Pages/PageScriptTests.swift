@@ -176,6 +176,9 @@ import Testing
         #expect(try ScriptHost.addresses(pages) == expected)
         let arrived = ScriptHost.Page(settings: ["signed": ""], arriving: "https://site.test/a.gif", nextAddress: address)
         #expect(try ScriptHost.visits([arrived])[0].map(\.cover) == [nil, "https://gifs.test/webp/https://site.test/a.gif"])
+        let stated = ScriptHost.Page(
+            settings: ["signed": ""], arriving: "https://site.test/a.gif", nextAddress: address, still: "a.jpg")
+        #expect(try ScriptHost.visits([stated])[0].map(\.cover) == [nil, "https://site.test/a.jpg"])
     }
 
     /// Frameworks that compare a page with its HTML remove styles that the HTML does not have.
@@ -373,6 +376,8 @@ enum ScriptHost {
         var nextAddress: String?
         /// Whether the image leaves the view before a style hides it at the end.
         var leavesView = false
+        /// The value of `data-gifreel-still`; nil for none.
+        var still: String?
     }
 
     /// What the script has done to a page.
@@ -501,6 +506,7 @@ enum ScriptHost {
           Object.assign(img, { localName: "img", loading, isConnected: true, alt: "" }, pixel && { currentSrc: pixel, naturalWidth: 1 });
           img.matches = (selector) => !selector.includes(":read-write") || page.isEditable;
           img.style.content = page.content;
+          img.dataset.gifreelStill = page.still;
           if (page.isHidden) img.checkVisibility = ({ checkVisibilityCSS }) => !checkVisibilityCSS || img.top < 9000;
           location = "https://site.test/post";
           if (page.media) {

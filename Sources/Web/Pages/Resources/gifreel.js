@@ -12,7 +12,7 @@
   /** Resolves a link as the page does. */
   const resolve = (link) => ((resolver.href = link), resolver.href);
   const origin = resolve(settings.origin || "/");
-  const isSource = new RegExp(`^https?:(?!.*%7B)[^?]*\\.(${(settings.sources || "gif").match(/\w+/g).join("|").replace("apng", "a?png")})([?]|$)`, "i");
+  const isSource = RegExp(`^https?:(?!.*%7B)[^?]*\\.(${(settings.sources || "gif").match(/\w+/g).join("|").replace("apng", "a?png")})([?]|$)`, "i");
   const [pause, play, pauseAll, playAll, title] = (
     settings.words || "Pause animation|Play animation|Pause all|Play all|Animations"
   ).split("|");
@@ -67,7 +67,6 @@
   // Browsers regard an image that is not loaded yet, because it is lazy, as complete.
   const loaded = (img) => img.complete && img.naturalWidth;
 
-  const stillOf = ({ img, link }) => img.dataset.gifreelStill || convertLink(link, "webp");
   /** Notes whether an image is hidden from visitors, as in a closed menu, and returns whether this is new. */
   const look = (state) =>
     state.hidden !== (state.hidden = state.img.checkVisibility?.({ checkVisibilityCSS: true }) === false || !state.img.getBoundingClientRect().width);
@@ -88,7 +87,7 @@
         state.moves = false;
         update(state);
       };
-      cover.src = stillOf(state);
+      cover.src = state.still;
       return;
     }
     uncover(state);
@@ -98,7 +97,7 @@
     state.kind = kind;
     for (const place of state.places) {
       const { node, name, original } = place;
-      place.value = (kind === "webp" && img.dataset.gifreelStill) || replaceLinks(name, original, (link) => convertLink(link, kind));
+      place.value = (kind === "webp" && img.dataset.gifreelStill && state.still) || replaceLinks(name, original, (link) => convertLink(link, kind));
       // Chromium shows a lazy image that gets another address only when it is whole, unless it has none in between.
       if (!img.naturalWidth) node.removeAttribute(name);
       node.setAttribute(name, place.value);
@@ -143,10 +142,12 @@
     // Images of one pixel count visits.
     if (!places[0] || (parseFloat(img.getAttribute("width")) < 3 && parseFloat(img.getAttribute("height")) < 3)) return;
     // None is current while the image still shows the picture before a change by a script.
-    const isCurrent = links.includes(img.currentSrc);
-    if (isCurrent && img.naturalWidth && img.naturalWidth < 3) return;
-    const link = isCurrent ? img.currentSrc : links[0];
-    return { img, places, link, home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page" };
+    const link = links.includes(img.currentSrc) ? img.currentSrc : links[0];
+    if (link === img.currentSrc && img.naturalWidth && img.naturalWidth < 3) return;
+    return {
+      img, places, link, still: resolve(img.dataset.gifreelStill || convertLink(link, "webp")),
+      home: parse(link).own === undefined ? "page" : "", kind: "page", plays: "page"
+    };
   }
 
   function consider(isLate, img, isFar) {
@@ -293,7 +294,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
     if (!state) return;
     state.img.scrollIntoView({ block: "nearest" });
     // The still picture is there when the button is pressed.
-    new Image().src = stillOf(state);
+    new Image().src = state.still;
     place();
   });
 
