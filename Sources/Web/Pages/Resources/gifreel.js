@@ -13,9 +13,8 @@
   const resolve = (link) => ((resolver.href = link), resolver.href);
   const origin = resolve(settings.origin || "/");
   const isSource = RegExp(`^https?:(?!.*%7B)[^?]*\\.(${(settings.sources || "gif").match(/\w+/g).join("|").replace("apng", "a?png")})([?]|$)`, "i");
-  const [pause, play, pauseAll, playAll, title] = (
-    settings.words || "Pause animation|Play animation|Pause all|Play all|Animations"
-  ).split("|");
+  /** The names of the actions on one image and on all, and that of the region with the buttons. */
+  const words = (settings.words || "Pause animation|Play animation|Pause all|Play all|Animations").split("|");
   /** The attributes with addresses; those of lazy loaders begin with data-. */
   const names = /^(data-(lazy-?)?)?(src(set)?|original(-set)?|lazy|load|echo|gif)$/;
   const reduced = matchMedia("(prefers-reduced-motion:reduce)");
@@ -116,7 +115,7 @@
     if (moves && !state.hidden) {
       if (!state.button) addButton(state);
       state.button.classList.toggle("play", paused);
-      state.button.ariaLabel = (paused ? play : pause) + (img.alt && ": " + img.alt);
+      state.button.ariaLabel = words[paused ? 1 : 0] + (img.alt && ": " + img.alt);
     } else removeButton(state);
   }
 
@@ -252,7 +251,7 @@
   const all = document.createElement("button");
   const sheet = new CSSStyleSheet();
   sheet.replaceSync(`:host{all:initial!important;position:fixed!important;inset:0 auto auto 0!important;z-index:999999999!important}
-button{all:initial;position:absolute;width:30px;height:30px;border:1px solid #fff;border-radius:8px;background:#000c;opacity:0;pointer-events:none;forced-color-adjust:none}
+button{all:initial;position:absolute;inset:0 auto auto 0;width:30px;height:30px;border:1px solid #fff;border-radius:8px;background:#000c;opacity:0;pointer-events:none;forced-color-adjust:none}
 .on,button:focus-visible{opacity:1;pointer-events:auto}
 button:focus-visible{outline:3px solid #fff;box-shadow:0 0 0 6px #06f}
 button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-width:0 4px}
@@ -264,7 +263,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   buttons.append(all);
   all.className = "all";
   host.role = "region";
-  host.ariaLabel = title;
+  host.ariaLabel = words[4];
 
   function addButton(state) {
     const button = (state.button = document.createElement("button"));
@@ -301,7 +300,7 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
   /** Without a value, follows the visitor's wish for less motion or fewer bytes. */
   function toggleAll(value = reduced.matches || !!navigator.connection?.saveData) {
     frozen = value;
-    all.textContent = frozen ? playAll : pauseAll;
+    all.textContent = words[frozen ? 3 : 2];
     for (const state of shown) {
       state.paused = undefined;
       update(state);
@@ -325,9 +324,8 @@ button::before{content:"";position:absolute;inset:7px;border:solid #fff;border-w
       const { width, height, top, bottom, left, right } = img.getBoundingClientRect();
       const beside = Math.min(width, height) < 64 ? right - 2 : left + 8;
       const down = Math.max(top, Math.min(bottom, innerHeight) - 40);
-      // Chromium before 104 has no `translate`.
-      button.style.left = Math.max(0, Math.min(beside, innerWidth - 40)) + "px";
-      button.style.top = down + "px";
+      // Unlike `left` and `top`, it leaves the layout as it is. Chromium before 104 has no `translate`.
+      button.style.transform = "translate(" + Math.max(0, Math.min(beside, innerWidth - 40)) + "px," + down + "px)";
       // A point left of the button: a header, a menu or another slide there covers the image, an element of the same card does not.
       const near = document.body === img.offsetParent ? img.parentNode : img.offsetParent;
       const over = document.elementFromPoint(left + 4, down);
