@@ -433,6 +433,20 @@ import Testing
         #expect(try Animation.compose(patch.bytes).summary.delays == [60, 10, 10, 10, 10, 10])
     }
 
+    /// A segment of HLS or DASH has the time of the stream, after a header with the edits of the whole stream.
+    @Test(arguments: [0, 600_000]) func anEmptyEditCountsFromWhereTheFragmentsBegin(_ begin: Int) throws {
+        let clip = try Self.clip(
+            "-c:v libx264 -pix_fmt yuv420p -bf 0 -g 6 -video_track_timescale 1000 "
+                + "-movflags frag_keyframe+empty_moov+default_base_moof")
+        let edits = [0, 2, 500, -1, 0x1_0000, 0, 0, 0x1_0000].flatMap(Self.number)
+        // The low half of a 64-bit time.
+        let patch = BoxPatch(clip).appending("edts", Self.box("elst", edits), in: ["moov", "trak"])
+            .writing(Self.number(begin), at: 12, of: "tfdt")
+        try #require(patch.positions("tfdt").count == 1)
+        let summary = try Animation.compose(patch.bytes).summary
+        #expect(summary.delays == [60, 10, 10, 10, 10, 10] && summary.ending == .complete)
+    }
+
     /// The headers state the duration of all pictures, of which two edits show a half.
     @Test func hiddenPicturesDoNotLengthenTheLast() throws {
         let clip = try Self.clip(

@@ -150,7 +150,7 @@ final class ClipContainer {
         tracks.first { Int($0.number) == Int(stream.pointee.id) }
     }
 
-    /// Returns the time from which a track's duration counts, in units of the track: 0 unless its fragments begin later.
+    /// Returns the time from which a track's duration and its edits count, in units of the track: 0 unless its fragments begin later.
     func start(of stream: UnsafeMutablePointer<AVStream>) -> Int64 { boxes(of: stream)?.start(in: bytes) ?? 0 }
 
     /// Whether some samples of a track are encrypted (ISO/IEC 23001-7 §4.1, RFC 9559 §5.1.4.1.31).

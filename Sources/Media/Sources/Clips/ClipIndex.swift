@@ -81,9 +81,10 @@ struct ClipIndex: Sendable {
         let length = lastDuration(
             container, stream, length: boxes?.length ?? 0, edits, ofPacket: last.duration, hasHidden: hidden > 0)
         // If an edit list begins with an empty edit, players show the first picture from the start.
-        let start = edits?.beginsEmpty ?? false ? min(0, frames.first?.time ?? 0) : frames.first?.time
+        let begin = edits?.beginsEmpty ?? false ? container.start(of: stream) : .max
+        let start = min(begin, frames.first?.time ?? 0)
         try setDelays(
-            stream.pointee.time_base, from: start ?? 0, last: length, isClip: container.format.isVideo, limits: limits)
+            stream.pointee.time_base, from: start, last: length, isClip: container.format.isVideo, limits: limits)
     }
 
     /// Removes the frames before a time, and their durations.
