@@ -48,15 +48,20 @@ extension OneAtATime {
             #expect(try reopened.finder.rendition(under: key) == nil)
         }
 
-        /// SQLite calls a page that cannot be read damaged.
-        @Test func readsThatFailForAWhileCostNoRendition() throws {
+        /// SQLite calls a page that cannot be read damaged, whether it is in the database or in its log.
+        @Test(arguments: [false, true]) func readsThatFailForAWhileCostNoRendition(isInLog: Bool) throws {
             let disk = try createDisk()
             defer { remove(disk) }
             let first = try open("\(disk.root)/0")
             try publish(first)
-            first.close()
-            let cache = try open("\(disk.root)/0")
+            if !isInLog { first.close() }
+            let cache = isInLog ? first : try open("\(disk.root)/0")
             defer { cache.close() }
+            if isInLog {
+                // A connection that is in use already has to read what changes after that.
+                #expect(try cache.finder.rendition(under: key) != nil)
+                try publish(cache)
+            }
             disk.faults.failsReads = true
             #expect(try cache.finder.rendition(under: key) == nil)
             _ = cache.apply([cache.newPurge(.url("https://a.test/other"))])

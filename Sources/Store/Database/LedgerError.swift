@@ -52,13 +52,10 @@ package struct LedgerError: Error, CustomStringConvertible {
     /// The `errno` of the failed system call; 0 if there is none.
     private static func systemError(_ primary: Int32, _ connection: OpaquePointer) -> Int32 {
         switch primary {
-        case SQLITE_IOERR, SQLITE_CANTOPEN: return sqlite3_system_errno(connection)
-        case SQLITE_CORRUPT:
-            // SQLite calls a page damaged that the disk could not read, too. It keeps the code for as long as the file is open.
-            var code: Int32 = 0
-            sqlite3_file_control(connection, "main", SQLITE_FCNTL_LAST_ERRNO, &code)
-            return [EIO, ENXIO].contains(code) ? code : 0
-        default: return 0
+        case SQLITE_IOERR, SQLITE_CANTOPEN: sqlite3_system_errno(connection)
+        // SQLite calls a page damaged that the disk could not read, too.
+        case SQLITE_CORRUPT: csqlite_read_error(connection)
+        default: 0
         }
     }
 }
