@@ -152,6 +152,11 @@ import Testing
         }
     }
 
+    @Test func aPasswordWithAnAtSignIsInNoMessage() throws {
+        let message = try complaint(nil, [:], ["server.port=http://u:p@hunter2@h.test/x"])
+        #expect(message.contains("“http://***@h.test/x”"))
+    }
+
     @Test func onlyValuesThatAreNotTheDefaultsAreChanged() throws {
         #expect(try SettingsReader.read(file: nil, environment: [:], flags: []).changedLines.isEmpty)
         let yaml =
