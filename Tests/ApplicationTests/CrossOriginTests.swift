@@ -92,7 +92,7 @@ import Testing
     @Test func anOriginThatNoBrowserSendsIsRefused() throws {
         for origin in [
             "*", "null", "https://page.test", "http://page.test:8080", "http://127.0.0.1:3000", "http://[::1]:3000",
-            "https://xn--bcher-kva.test", "capacitor://localhost",
+            "https://xn--bcher-kva.test", "capacitor://localhost", "httpapp://localhost",
         ] {
             try SettingParser.checkOrigin(origin, "server.allow_origin")
         }

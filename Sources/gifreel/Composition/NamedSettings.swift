@@ -102,7 +102,8 @@ enum SettingParser {
         let host = text.firstRange(of: "://").map { text[$0.upperBound...] } ?? ""
         let isOrigin = !host.isEmpty && !host.contains { $0.isWhitespace || "/,*@?#".contains($0) }
         // Other schemes are those of applications.
-        let canonical = text.lowercased().hasPrefix("http") ? (try? SourceURL(text))?.canonical : "\(text)/"
+        let isWeb = ["http", "https"].contains(text.prefix { $0 != ":" }.lowercased())
+        let canonical = isWeb ? (try? SourceURL(text))?.canonical : "\(text)/"
         guard ["*", "null"].contains(text) || isOrigin && canonical == "\(text)/" else {
             throw .wrongValue(name, text, "* or one origin as browsers write it, such as https://example.com")
         }
