@@ -269,7 +269,7 @@ final class HTTPTransfer {
             if let exhaustion { return .exhausted(cause: exhaustion) }
             // A name may have several addresses: the server counts as refused only if no address was left to try.
             if refusedSockets > 0, openedSockets == 0 || code == CURLE_ABORTED_BY_CALLBACK { return .addressRefused }
-            // libcurl's message names the host and port of the URL, for which the socket stands in.
+            // libcurl's message names the host and port of the URL, although it connected to the socket.
             if request.unixPath != nil, easy.connectError != 0 {
                 return .unreachable(cause: SystemError("connect", code: easy.connectError).description)
             }

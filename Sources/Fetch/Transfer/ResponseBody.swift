@@ -74,7 +74,7 @@ struct BodySink: ~Copyable {
     consuming func finish() throws(FetchError) -> FetchedBody {
         guard let file = consume file else {
             guard case .notAnAnimation(let kind) = ContentSniffer.judge(start, isWhole: true), !kind.isShownAsImage else {
-                // Of an animation, too, the beginning may be all that there is, such as while its file is being written.
+                // An animation whose file is still being written may begin like this, too.
                 throw .failed(.cutShort(cause: "an image ends within its head"))
             }
             throw .notAnAnimation(looksLike: kind)

@@ -43,7 +43,7 @@ struct Prewarmer: Sendable {
             let alternative = target.rendition.format.isSequence ? Rendition(format: .original) : nil
             let request = RenditionRequest(target.rendition, of: target.url, urgency: .prewarm, alternative: alternative)
             let result = try await pipeline.find(request)
-            // The disk takes too long. It may store the rendition later, or that of another attempt.
+            // The disk takes too long. It may still store this rendition, or the next attempt may be stored.
             if case .unstored(.unavailable) = result.provenance, ContinuousClock.now < deadline {
                 return .paused(attempts.capacity.next(retryAfter: 2))
             }

@@ -10,7 +10,7 @@ enum TaskBudget {
     static var spareTasks: Int { spareTasks(limit: number("pids.max"), current: number("pids.current")) }
 
     private static let most = 1024
-    /// The tasks that any encoder can do with.
+    /// The number of tasks that suffices for any encoder.
     static let least = 32
 
     /// - Parameters:

@@ -85,7 +85,8 @@ struct RenditionController: Sendable {
             do throws(RenditionError) {
                 return try await response(to: miss)
             } catch {
-                // A client that accepts the source has got it before, except a still image: without Gifreel, the page would show it.
+                // A client that accepts the format of the source has got the source already. A still image is always sent: without
+                // Gifreel, the page would show it.
                 return await errorResponse(error, request, error.isOfImage ? .original : target.onError, target.terms)
             }
         }
