@@ -149,7 +149,7 @@ struct AsyncRequestTests {
             let misses = try lookupsWithoutResult(server)
             var client = try RawHTTPClient(port: server.port, timeout: 120)
             try client.send("GET", target)
-            try blockUntil("the look-up of the second request") { try lookupsWithoutResult(server) > misses }
+            try blockUntil("the lookup of the second request") { try lookupsWithoutResult(server) > misses }
             kill(worker, SIGCONT)
             #expect(try client.readResponse()["cache-status"] == "gifreel; fwd=miss; collapsed")
             #expect(origin.count("/a.gif") == 1)

@@ -1,6 +1,6 @@
 /// The times of the cluster's protocols.
 package struct ClusterTimings: Sendable {
-    /// The longest time that a caller waits for the server in one step: a look-up with its lease, or the end of a flight.
+    /// The longest time that a caller waits for the server in one step: a lookup with its lease, or the end of a flight.
     package var commandLimit: Duration = .milliseconds(250)
     /// The lifetime of a lease without renewal, after which the flights of a dead node are taken over.
     package var leaseTime: Duration = .milliseconds(2500)
@@ -11,10 +11,10 @@ package struct ClusterTimings: Sendable {
     package var pollInterval: Duration = .milliseconds(500)
     /// The time after its last heartbeat during which a node counts as live.
     package var nodeLifetime: Duration = .seconds(9)
-    /// The interval of heartbeats. Apart from these, occasional look-ups of the other nodes, and reads of the purge stream, an
+    /// The interval of heartbeats. Apart from these, occasional lookups of the other nodes, and reads of the purge stream, an
     /// idle node sends no commands.
     package var beatInterval: Duration = .seconds(3)
-    /// The number of heartbeats between two look-ups of the live nodes.
+    /// The number of heartbeats between two lookups of the live nodes.
     package var beatsPerLook = 4
     /// The longest time that a purge waits for the other nodes.
     package var purgeLimit: Duration = .seconds(2)

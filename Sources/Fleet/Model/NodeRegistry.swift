@@ -26,7 +26,7 @@ final class NodeRegistry: Sendable {
         /// The time just before the latest successful heartbeat was sent. The server's count starts later.
         var lastBeat: Duration?
         var knownNodes: [String] = []
-        /// The live nodes at the latest look-up.
+        /// The live nodes at the latest lookup.
         var live: [LiveNode] = []
         /// See ``LiveNode/joined``.
         var joined = StreamID.zero
@@ -72,13 +72,13 @@ final class NodeRegistry: Sendable {
     /// Whether the node was listed, and no heartbeat since has found it missing.
     var isRegistered: Bool { state.withLock { $0.lastBeat != nil } }
 
-    /// The live nodes at the latest look-up, and those that were listed since; at least this node.
+    /// The live nodes at the latest lookup, and those that were listed since; at least this node.
     var knownNodes: [String] { state.withLock { $0.knownNodes.isEmpty ? [name] : $0.knownNodes } }
 
-    /// The live nodes at the latest look-up.
+    /// The live nodes at the latest lookup.
     var liveNodes: [LiveNode] { state.withLock(\.live) }
 
-    /// Notes that another node has listed itself. The server may lose the list before the next look-up.
+    /// Notes that another node has listed itself. The server may lose the list before the next lookup.
     func registered(_ other: String) {
         state.withLock { $0.knownNodes = Set($0.knownNodes).union([name, other]).sorted() }
     }

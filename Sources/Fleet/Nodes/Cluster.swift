@@ -112,7 +112,7 @@ package final class Cluster: Sendable {
     }
 
     /// Returns the live nodes, including this one, and the latest purge stream position of any of them. If the server cannot be
-    /// reached, returns the nodes of the latest look-up.
+    /// reached, returns the nodes of the latest lookup.
     package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) { await node.liveNodes() }
 
     /// Connects to the server as nodes do, and checks its version, the user's rights, and whether it takes writes. Blocks for a
@@ -133,7 +133,7 @@ package final class Cluster: Sendable {
     /// The node's name: the configured name and the identity of this run.
     package var name: String { node.registry.name }
 
-    /// The number of live nodes, including this one, at the latest look-up, which may be a few heartbeats old.
+    /// The number of live nodes, including this one, at the latest lookup, which may be a few heartbeats old.
     package var nodeCount: Int { node.registry.knownNodes.count }
 
     /// The number of flights that this node leads.

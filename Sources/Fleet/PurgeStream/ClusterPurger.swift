@@ -33,7 +33,7 @@ package final class ClusterPurger: Sendable {
         let end = time.now + (limit ?? timings.purgeLimit)
         let (purge, own, entry) = await follower.make(scope, addingTo: stream)
         guard let id = entry else {
-            // The entry does not exist yet, and nodes may have joined since the latest look-up.
+            // The entry does not exist yet, and nodes may have joined since the latest lookup.
             return PurgeReport(
                 counts: own ?? PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: purge.token)
         }
@@ -57,7 +57,7 @@ package final class ClusterPurger: Sendable {
             if Task.isCancelled { break }
         }
         if counts[registry.name] == nil { counts[registry.name] = own }
-        // Without a look-up of the live nodes, this node may be the only one that has applied the purge.
+        // Without a lookup of the live nodes, this node may be the only one that has applied the purge.
         let isCertain = nodes != nil
         let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
         return PurgeReport(

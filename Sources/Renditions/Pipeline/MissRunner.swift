@@ -3,11 +3,11 @@ internal import Sandbox
 internal import Store
 internal import SystemIO
 
-/// The result of a request's look-up before its miss.
+/// The result of a request's lookup before its miss.
 struct EarlierLookup: Sendable {
     /// A stored rendition that the origin has to confirm.
     let stored: CachedRendition?
-    /// Noted before the look-up.
+    /// Noted before the lookup.
     let version: CacheVersion
 }
 
@@ -32,7 +32,7 @@ struct MissRunner: Sendable {
 
     /// Runs a miss. One call per flight.
     ///
-    /// - Parameter lookup: The look-up of the request that started the flight; nil if there was none.
+    /// - Parameter lookup: The lookup of the request that started the flight; nil if there was none.
     func run(
         _ request: RenditionRequest, _ flight: Flight, after lookup: EarlierLookup? = nil
     ) async throws(RenditionError) -> RenditionResult {
@@ -62,10 +62,10 @@ struct MissRunner: Sendable {
         }
     }
 
-    /// Looks up again if an earlier flight may have published, or a purge was made, between the look-up of the request and the
+    /// Looks up again if an earlier flight may have published, or a purge was made, between the lookup of the request and the
     /// start of this flight.
     ///
-    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait. A fetch would cost more.
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many lookups wait. A fetch would cost more.
     private func lookUpAgain(
         _ request: RenditionRequest, after lookup: EarlierLookup?
     ) async throws(RenditionError) -> CachedRendition? {
@@ -125,7 +125,8 @@ struct MissRunner: Sendable {
                 flight.dependOnCallers()
                 if Task.isCancelled { throw .cancelled }
             }
-            // The site has replaced the image by an animation. The first bytes of an image that was decoded do not tell.
+            // The site has replaced the image by an animation. Where only the decoder recognized the image, the first bytes do not
+            // tell, so the contents are compared.
             if isImage, OriginalFile.image(loaded.source.bytes) == nil,
                 let failure = state.failures.failure(of: request.key, of: request.source), failure.isOfImage,
                 stored.map({ $0.content.bytes != loaded.source.digest.bytes }) ?? !failure.concernsRendition

@@ -142,7 +142,7 @@ package struct RenditionPipeline: Sendable {
     /// The answer to a request whose stored rendition the origin should have confirmed.
     ///
     /// - Parameters:
-    ///   - epoch: Noted before the look-up.
+    ///   - epoch: Noted before the lookup.
     ///   - error: Rethrown if the origin has answered, or if the rendition was purged meanwhile.
     private func answer(
         _ stored: CachedRendition, since epoch: Epoch, to request: RenditionRequest, after error: RenditionError
@@ -434,7 +434,7 @@ package struct RenditionPipeline: Sendable {
     ///   - isOnlyFromStore: Whether to skip the shared tier.
     /// - Throws: ``RenditionError/rateLimited(retryAfter:)`` if the client has used up its allowance,
     ///   ``RenditionError/storageFailed(cause:)`` if the shared tier is unavailable, ``RenditionError/overloaded(cause:)`` if
-    ///   too many look-ups wait.
+    ///   too many lookups wait.
     package func object(
         _ id: ObjectID, fileExtension: String, allowance: MissAllowance, isOnlyFromStore: Bool = false
     ) async throws(RenditionError) -> CachedRendition? {
@@ -460,11 +460,11 @@ package struct RenditionPipeline: Sendable {
         hasCapacity || state.flights.isJoinable(FlightKey(request))
     }
 
-    // MARK: Look-up
+    // MARK: Lookup
 
     private enum LookUp {
         case usable(RenditionResult)
-        /// May be used if the origin does not answer, and no purge has come since the look-up.
+        /// May be used if the origin does not answer, and no purge has come since the lookup.
         case unconfirmed(CachedRendition, EarlierLookup)
         case none(EarlierLookup)
     }
@@ -474,7 +474,7 @@ package struct RenditionPipeline: Sendable {
 
     /// Returns what the cache can answer. Starts the renewal of a stale rendition in the background.
     ///
-    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait. A miss would cost more.
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many lookups wait. A miss would cost more.
     private func lookUp(_ request: RenditionRequest) async throws(RenditionError) -> LookUp {
         await state.catchUp.wait(until: Self.catchUpLimit)
         // The epoch of the rendition may be older than the event that made it unconfirmed.
@@ -523,7 +523,7 @@ package struct RenditionPipeline: Sendable {
     /// The request for the poster of the last frame, if cached facts show that the requested frame is past the end. All such
     /// requests share one alias.
     ///
-    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait.
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many lookups wait.
     private func redirectPastEnd(_ request: RenditionRequest) async throws(RenditionError) -> RenditionRequest? {
         guard let last = request.rendition.pastEnd, last != request.rendition,
             let frame = request.rendition.options.frame.number

@@ -43,7 +43,7 @@ package struct RenditionTrial: Sendable {
 extension RenditionPipeline {
     /// Returns the outcome that a request would have now. Fetches and produces nothing.
     ///
-    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many look-ups wait.
+    /// - Throws: ``RenditionError/overloaded(cause:)`` if too many lookups wait.
     package func outlook(of request: RenditionRequest) async throws(RenditionError) -> RequestOutlook {
         let failures = state.failures.list(of: request.source)
         let stored = try await translating(

@@ -85,7 +85,7 @@ final class Housekeeper: Sendable {
     private static var costOfOpening: Int64 { 64 << 10 }
 
     private func verify(_ row: ObjectRow) {
-        // A file that cannot be opened is not damaged; a look-up or the next start handles a missing file.
+        // A file that cannot be opened is not damaged; a lookup or the next start handles a missing file.
         guard let file = try? index.directory.objects.open(row.record.name),
             let (digest, length) = try? ContentDigest.measure(file)
         else { return }

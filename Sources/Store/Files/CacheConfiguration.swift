@@ -12,11 +12,11 @@ package struct CacheConfiguration: Sendable, Equatable {
     package var staleFor: Int64 = 7 * 86_400
     /// The largest number of aliases in memory, and of open objects. Each object takes one descriptor.
     package var hotEntries = 2048
-    /// Threads for look-ups on disk: read row, open and verify file.
+    /// Threads for lookups on disk: read row, open and verify file.
     package var lookupThreads = 2
     /// Threads that publish. With two, one can wait for the disk while the other hashes.
     package var publishThreads = 2
-    /// The largest number of look-ups, and of publishes, that wait for a thread. A look-up beyond the limit is a miss.
+    /// The largest number of lookups, and of publishes, that wait for a thread. A lookup beyond the limit is a miss.
     package var queueLimit = 8192
     /// Bytes per second to read in the background to verify files against their SHA-256; 0 turns this off. A file counts as at
     /// least 64 KiB.

@@ -18,7 +18,7 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
     case noThread
     /// The cache is closed.
     case closed
-    /// Too many look-ups wait.
+    /// Too many lookups wait.
     case busy
 
     package var description: String {

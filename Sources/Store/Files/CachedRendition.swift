@@ -54,7 +54,7 @@ package final class CachedRendition: Sendable {
     package let object: StoredObject
     /// The alias by which it was found or published; nil for a rendition found by its id.
     package let alias: AliasRecord?
-    /// The epoch of the look-up or publish: no purge up to that epoch covers it.
+    /// The epoch of the lookup or publish: no purge up to that epoch covers it.
     package let epoch: Epoch
     /// The alias's times. Every hit reads them, and copying the alias would retain its strings.
     let aliasTimes: OriginTimes?

@@ -15,13 +15,13 @@ package struct CacheStatistics: Sendable, Equatable {
     package var diskBytes: Int64 = 0
     /// ``CacheConfiguration/maxBytes``.
     package var limitBytes: Int64 = 0
-    /// Look-ups that found a rendition in memory.
+    /// Lookups that found a rendition in memory.
     package var hotHits: Int64 = 0
-    /// Look-ups that found a rendition on disk.
+    /// Lookups that found a rendition on disk.
     package var diskHits: Int64 = 0
-    /// Look-ups on disk that found none.
+    /// Lookups on disk that found none.
     package var misses: Int64 = 0
-    /// Look-ups refused because too many were waiting. Each was a miss for its caller.
+    /// Lookups refused because too many were waiting. Each was a miss for its caller.
     package var refused: Int64 = 0
     /// Published renditions.
     package var published: Int64 = 0
@@ -45,7 +45,7 @@ package struct CacheStatistics: Sendable, Equatable {
     /// Whether new renditions are stored.
     package var isStoring: Bool { refusal == nil }
 
-    /// Look-ups that found a rendition.
+    /// Lookups that found a rendition.
     package var hits: Int64 { hotHits + diskHits }
 }
 

@@ -14,7 +14,7 @@ final class HotRenditions: Sendable {
         self.onStep = onStep
     }
 
-    /// Look-ups that found a rendition so far.
+    /// Lookups that found a rendition so far.
     var hits: Int64 { aliases.hits + objects.hits }
 
     /// Returns the rendition under an alias, marks it as used and counts a hit.
@@ -52,7 +52,7 @@ final class HotRenditions: Sendable {
         var isPurged = false
         aliases.insert(rendition, for: alias.key) { present in
             isPurged = purges.overtook(rendition.epoch, sourceURL: alias.sourceURL, object: rendition.objectID)
-            // A slower look-up must not undo a renewal.
+            // A slower lookup must not undo a renewal.
             return !isPurged && (present?.aliasSequence ?? 0) <= rendition.aliasSequence
         }
         // Eviction unlinks the file first and then removes table entries, so either it or this check removes the entry.

@@ -70,7 +70,7 @@ final class HotTable<Key: DigestName>: Sendable {
         for cell in cells { _ = cell.shard.withLock { $0.table.evict(($0.table.count + 1) / 2) } }
     }
 
-    /// Look-ups that found an entry so far.
+    /// Lookups that found an entry so far.
     var hits: Int64 {
         cells.reduce(0) { $0 + $1.shard.withLock(\.hits) }
     }

@@ -13,7 +13,7 @@ struct RenditionFinder: Sendable {
 
     /// The rendition that an alias leads to.
     func rendition(under key: AliasKey) throws(Unverified) -> CachedRendition? {
-        // A purge during the look-up causes another attempt; after several in a row, the look-up is a miss.
+        // A purge during the lookup causes another attempt; after several in a row, the lookup is a miss.
         for _ in 0..<Self.attempts {
             // Notes the epoch first: a later purge is noticed below, and an earlier purge hides the row.
             let epoch = context.purges.epoch
@@ -98,7 +98,7 @@ struct RenditionFinder: Sendable {
     }
 
     private static let attempts = 3
-    /// The file size in bytes above which hashing takes longer than the rest of a look-up.
+    /// The file size in bytes above which hashing takes longer than the rest of a lookup.
     private static let largeFile = 256 << 10
     /// Bytes at the start of a file that are read when it is opened.
     private static let startLength = 32 << 10

@@ -9,9 +9,9 @@ package import SystemIO
 /// thread nor Swift's cooperative pool. ``init(configuration:owners:clock:report:)`` and ``close()`` block.
 ///
 /// **Guarantees.** A returned rendition is complete and unchanged since publication: its length is compared whenever it is
-/// opened, its SHA-256 when it is first opened after startup. After a purge returns, no look-up returns anything older that it
+/// opened, its SHA-256 when it is first opened after startup. After a purge returns, no lookup returns anything older that it
 /// covers, whatever was in flight. A rendition whose file is open stays readable after eviction or purge. If the disk fails, a
-/// look-up is a miss and a rendition is not stored, never an error.
+/// lookup is a miss and a rendition is not stored, never an error.
 ///
 /// ```
 /// let cache = try Cache(configuration: configuration)
@@ -81,7 +81,7 @@ package final class Cache: Sendable {
     }
 
     /// Ends the threads after their current work, marks the store as cleanly closed, and unlocks the directory. From then on,
-    /// look-ups find nothing and publishes are not stored. Blocks; must not be called on a thread of the cache. A second call
+    /// lookups find nothing and publishes are not stored. Blocks; must not be called on a thread of the cache. A second call
     /// does nothing.
     package func close() {
         guard !isClosed.exchange(true, ordering: .relaxed) else { return }
@@ -96,7 +96,7 @@ package final class Cache: Sendable {
         index.close()
     }
 
-    /// Removes every rendition from memory, together with the value attached to it. The next look-ups use the disk. Any thread.
+    /// Removes every rendition from memory, together with the value attached to it. The next lookups use the disk. Any thread.
     package func forgetHot() {
         context.hot.removeAll()
     }
@@ -120,7 +120,7 @@ package final class Cache: Sendable {
 
     // MARK: Looking up
 
-    /// The current version. The result of a look-up is valid while the version equals the one noted before the look-up. Never
+    /// The current version. The result of a lookup is valid while the version equals the one noted before the lookup. Never
     /// waits for a disk.
     package var version: CacheVersion {
         CacheVersion(epoch: context.purges.epoch, commits: index.status.commitCount)
@@ -143,7 +143,7 @@ package final class Cache: Sendable {
     /// The rendition that an alias leads to, from memory, or from the database and the disk on a thread of the cache.
     ///
     /// - Parameter countsMiss: Whether to count a miss if there is none; false if the request was already counted.
-    /// - Throws: ``CacheError/busy`` if too many look-ups wait or the cache is closed: a rendition may exist.
+    /// - Throws: ``CacheError/busy`` if too many lookups wait or the cache is closed: a rendition may exist.
     package func rendition(for key: AliasKey, countsMiss: Bool) async throws(CacheError) -> CachedRendition? {
         if let found = hotAlias(key) { return found }
         return try await find(countsMiss: countsMiss) { finder throws(RenditionFinder.Unverified) in
@@ -171,7 +171,7 @@ package final class Cache: Sendable {
         return try count(found, countsMiss: true)
     }
 
-    /// Looks up on a look-up thread, or, if a large file has to be hashed, on a verifier thread, so that no miss waits for it.
+    /// Looks up on a lookup thread, or, if a large file has to be hashed, on a verifier thread, so that no miss waits for it.
     private func find(
         countsMiss: Bool,
         _ query: @escaping @Sendable (RenditionFinder) throws(RenditionFinder.Unverified) -> CachedRendition?
@@ -186,7 +186,7 @@ package final class Cache: Sendable {
         }
     }
 
-    /// - Parameter found: The result of the look-up; nil if no thread accepted the work.
+    /// - Parameter found: The result of the lookup; nil if no thread accepted the work.
     private func count(_ found: CachedRendition??, countsMiss: Bool) throws(CacheError) -> CachedRendition? {
         guard let found else {
             context.counters.update { $0.refused += 1 }
@@ -216,7 +216,7 @@ package final class Cache: Sendable {
 
     /// The renditions of a source that are stored, the newest first, at most ``mostListed``. Does not count as use.
     ///
-    /// - Throws: ``CacheError/busy`` if too many look-ups wait, ``CacheError/closed`` if the database fails or the cache is
+    /// - Throws: ``CacheError/busy`` if too many lookups wait, ``CacheError/closed`` if the database fails or the cache is
     ///   closed.
     package func list(of sourceURL: String) async throws(CacheError) -> [ListedRendition] {
         try await list { try $0.aliases(of: sourceURL, limit: Self.mostListed) }
@@ -271,7 +271,7 @@ package final class Cache: Sendable {
             now: context.clock.steadySeconds)
     }
 
-    /// Drops a rendition whose contents its reader cannot use. Returns once no look-up finds it any more.
+    /// Drops a rendition whose contents its reader cannot use. Returns once no lookup finds it any more.
     ///
     /// If the cache is closing or its threads are busy, the rendition stays; the next reader drops it.
     package func discardCorrupt(_ rendition: CachedRendition) async {
@@ -430,10 +430,10 @@ package final class Cache: Sendable {
     /// Forgets what purges cover: aliases, and objects that no other alias leads to and that were not uploaded. Only purges of
     /// an object and of everything forget an uploaded object.
     ///
-    /// Writes one row per purge, whatever it covers. The covered rows and files are removed later; no look-up finds them after
+    /// Writes one row per purge, whatever it covers. The covered rows and files are removed later; no lookup finds them after
     /// this. A purge whose token is known has no effect.
     ///
-    /// Once this returns or throws ``CacheError/purgeNotDurable(cause:)``, no look-up returns anything older that the purges
+    /// Once this returns or throws ``CacheError/purgeNotDurable(cause:)``, no lookup returns anything older that the purges
     /// cover, and covered work that began earlier is not stored when it is published. Once this returns, both also hold after a
     /// power loss. The counts include what an earlier purge covers and no sweep has removed yet.
     ///
@@ -467,7 +467,7 @@ package final class Cache: Sendable {
             if isObserved { for observer in context.purgeObservers.withLock({ $0 }) { observer(purge.scope) } }
             counts.add(index.count(purge, sequence))
         }
-        // The rest follows in the background. No look-up finds these rows.
+        // The rest follows in the background. No lookup finds these rows.
         var sweeps = 0
         while sweeps < Self.sweepsAtOnce, index.changes.withLock({ $0.sweep() }) { sweeps += 1 }
         if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }

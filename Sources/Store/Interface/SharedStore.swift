@@ -145,7 +145,7 @@ package final class SharedStore: Sendable {
             }
         } catch {
             guard deletion != nil, error != .cancelled, error != .closed else { throw error }
-            // A deletion has not reached the store yet, so the failed look-up counts as a miss.
+            // A deletion has not reached the store yet, so the failed lookup counts as a miss.
             record = nil
         }
         // A deletion may have been added, or sent, meanwhile.

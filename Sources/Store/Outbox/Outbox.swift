@@ -31,7 +31,7 @@ package final class Outbox: Sendable {
     private let meter: StoreMeter
     private let state = Mutex(State())
     private let start = ContinuousClock.now
-    /// The times of queued deletions, including those being sent, so that a look-up does not wait for a disk.
+    /// The times of queued deletions, including those being sent, so that a lookup does not wait for a disk.
     private let deletions: Mutex<[ObjectID: Int64]>
     private let lastSequence: Atomic<Int64>
     private let report: @Sendable (StoreEvent) -> Void
@@ -166,13 +166,13 @@ package final class Outbox: Sendable {
     }
 
     /// Adds a deletion in the caller's transaction, and withdraws the entries that it covers. The caller must then call
-    /// ``sendDeletion(of:)``. After the transaction, look-ups do not find what the deletion covers.
+    /// ``sendDeletion(of:)``. After the transaction, lookups do not find what the deletion covers.
     ///
     /// - Parameter time: Only what began until this time is deleted, in milliseconds of the cluster's clock.
     func addDeletion(of id: ObjectID, until time: Int64, in database: SQLiteConnection) throws {
         let withdrawn = try OutboxTables(database).addDeletion(
             of: id, until: time, lastSequence.add(1, ordering: .relaxed).newValue)
-        // If the transaction fails, look-ups miss an object that is due for removal in any case.
+        // If the transaction fails, lookups miss an object that is due for removal in any case.
         deletions.withLock { $0[id] = max(time, $0[id] ?? time) }
         // If the transaction fails, a withdrawn put stays without its file and is dropped later, as it should be.
         removeFiles(withdrawn)

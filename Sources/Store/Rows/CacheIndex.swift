@@ -7,7 +7,7 @@ internal import SystemIO
 /// memory, the files. **Order of an eviction**: the files, the rows. A crash between two steps leaves a file without a row,
 /// which is removed later, or a row without a file, which is a miss.
 ///
-/// Look-ups take no lock. Every call may block: not for I/O threads.
+/// Lookups take no lock. Every call may block: not for I/O threads.
 final class CacheIndex: Sendable {
     let directory: CacheDirectory
     let ledger: Ledger

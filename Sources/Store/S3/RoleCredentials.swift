@@ -15,11 +15,11 @@ package final class RoleCredentials: RenewedKeys, Equatable {
 
     private struct State {
         var latest: FoundKeys?
-        /// Why the latest look-up found no keys; nil if it found keys, or if there is no source.
+        /// Why the latest lookup found no keys; nil if it found keys, or if there is no source.
         var failure: StoreError?
         var hasLooked = false
         var isLooking = false
-        /// The time of the next look-up, in seconds since 1970.
+        /// The time of the next lookup, in seconds since 1970.
         var nextLook = Int64.min
         var lastLook = Int64.min
     }
@@ -29,7 +29,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     private let state = Mutex(State())
     private let waiters = Waiters()
 
-    /// The pauses after a look-up that found no keys, in seconds.
+    /// The pauses after a lookup that found no keys, in seconds.
     private static let pauseAfterFailure: Int64 = 10
     private static let pauseWithoutSource: Int64 = 60
     /// A file may be replaced at any time.
@@ -69,7 +69,7 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     package func prepare(within limit: Duration) async {
         let (starts, waits) = state.withLock { state in
             let now = time.unixSeconds
-            // If the wall clock was set back, the next look-up may be years away.
+            // If the wall clock was set back, the next lookup may be years away.
             let starts = !state.isLooking && (now >= state.nextLook || now < state.lastLook)
             if starts { state.isLooking = true }
             let isValid = state.latest.map { $0.expires.map { now < $0 } ?? true } ?? false

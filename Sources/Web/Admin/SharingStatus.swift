@@ -5,7 +5,7 @@ internal import SystemIO
 /// The state of the engines that nodes share, as `GET /cache` reports it.
 package struct SharingStatus: Sendable {
     package struct Store: Codable, Sendable {
-        /// Whether look-ups are sent to the store: false while its circuit breaker is open.
+        /// Whether lookups are sent to the store: false while its circuit breaker is open.
         package let available: Bool
         /// Writes that wait to be sent, and their bytes.
         package let queued: Int

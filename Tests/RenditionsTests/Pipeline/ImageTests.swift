@@ -214,7 +214,7 @@ import Testing
         try await PipelineFixture.run(tier: EmptyTier(asked: gate)) { world async throws in
             world.answer("/a.gif", .content(jpeg))
             async let first = image("/a.gif", in: world)
-            try await waitUntil("the look-up of the image") { gate.count == 1 }
+            try await waitUntil("the lookup of the image") { gate.count == 1 }
             world.answer("/a.gif", .content(newer))
             _ = try await world.purger.purge(.object(old))
             async let second = image("/a.gif", in: world)

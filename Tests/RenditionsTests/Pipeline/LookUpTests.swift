@@ -84,7 +84,7 @@ struct LookUpTests {
                 }
                 let request = try world.request(path)
                 await #expect(throws: RenditionError.self) { try await world.pipeline.findOrFollow(request) }
-                // Without a look-up before the flight.
+                // Without a lookup before the flight.
                 world.pipeline.produceBehindResponse(request)
                 try await waitUntil("the end of the flight") { world.renditionState.missesInProgress == 0 }
             }
@@ -118,7 +118,7 @@ struct LookUpTests {
     }
 }
 
-/// The threads of a cache whose queue of look-ups can be full.
+/// The threads of a cache whose queue of lookups can be full.
 private final class FullableQueue: Sendable {
     let isFull = Atomic(false)
 

@@ -22,7 +22,7 @@ struct OtherNodes: NodeCoordinator {
 /// A store that has no rendition and takes none.
 struct EmptyTier: SharedTier {
     var answer = SharedLookUp.absent
-    /// Passed by each look-up.
+    /// Passed by each lookup.
     var asked: AsyncGate?
     /// Passed by each rendition that is to be stored.
     var saved: AsyncGate?

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Between the look-up of a publish and its commit, another publish stores the object, and then the database fails.
+    /// Between the lookup of a publish and its commit, another publish stores the object, and then the database fails.
     @Test func noFileIsReplacedIfTheDatabaseCannotBeRead() throws {
         let database = Mutex<SQLiteConnection?>(nil)
         let other = Mutex<(@Sendable () -> Void)?>(nil)

@@ -131,7 +131,7 @@ import Testing
                     let url = "https://a/\(Int.random(in: 0..<40, using: &random))"
                     if wasPurged { readsAfterPurge += 1 } else { reads.add(1, ordering: .relaxed) }
                     if hot.use(AliasKey.test(url)) != nil, wasPurged { wrong.add(1, ordering: .relaxed) }
-                    // A look-up that began before the purge, and inserts its rendition after it.
+                    // A lookup that began before the purge, and inserts its rendition after it.
                     _ = hot.insert(
                         CachedRendition(object: object, alias: .test(url), aliasSequence: 1, epoch: Epoch(number: 0, began: 0)))
                 }

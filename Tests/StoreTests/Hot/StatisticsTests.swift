@@ -46,7 +46,7 @@ import Testing
         #expect(cache.statistics().isStoring)
     }
 
-    /// One thread, which waits within a look-up, and a queue of one.
+    /// One thread, which waits within a lookup, and a queue of one.
     @Test(.timeLimit(.minutes(10))) func aLookUpBeyondTheQueueIsAMissAtOnce() async throws {
         var configuration = CacheConfiguration.test(directory)
         configuration.lookupThreads = 1
@@ -59,12 +59,12 @@ import Testing
             gate.wait()
         }
         defer { cache.close() }
-        // Before that: closing waits for the look-up.
+        // Before that: closing waits for the lookup.
         defer { for _ in 0..<2 { gate.signal() } }
         try await cache.put([1], url: "https://a/")
         cache.forgetHot()
         let running = Task { await cache.alias(.test("https://a/")) }
-        try await waitUntil("the look-up on the thread") { entered.wait(for: .zero) }
+        try await waitUntil("the lookup on the thread") { entered.wait(for: .zero) }
         let others = (0..<10).map { _ in Task { await cache.alias(.test("https://a/")) } }
         try await waitUntil("refusals") { cache.statistics().refused == 9 }
         for _ in 0..<2 { gate.signal() }

@@ -158,7 +158,7 @@ import Testing
         }
         try store.remove(rendition)
         async let isFound = store.has(rendition)
-        try await waitUntil("the look-up") { origin.count(path) == 1 }
+        try await waitUntil("the lookup") { origin.count(path) == 1 }
         let outbox = try #require(store.outbox)
         outbox.startSending(concurrency: 1) { _, _ in }
         #expect(await outbox.awaitDeletion(of: rendition.name.id, within: .seconds(60)))

@@ -8,8 +8,8 @@ import Testing
 
 /// Purges against work in flight, in many orders that seeds decide.
 ///
-/// The tested rule: after a purge has returned, no look-up that begins then returns a version older than the purge.
-@Suite("No look-up after a purge returns anything older, in any order of steps") struct InterleavingTests {
+/// The tested rule: after a purge has returned, no lookup that begins then returns a version older than the purge.
+@Suite("No lookup after a purge returns anything older, in any order of steps") struct InterleavingTests {
     /// The number of orders; `GIFREEL_INTERLEAVINGS=10000` sets another.
     private static let count = ProcessInfo.processInfo.environment["GIFREEL_INTERLEAVINGS"].flatMap { UInt64($0) } ?? 400
 
@@ -20,7 +20,7 @@ import Testing
             let directory = try TemporaryDirectory(inMemory: true)
             var configuration = CacheConfiguration.test(directory)
             configuration.housekeepingInterval = .seconds(3600)
-            // Alternately too few entries, so that most look-ups use the disk, and enough for all.
+            // Alternately too few entries, so that most lookups use the disk, and enough for all.
             configuration.hotEntries = first % 200 == 0 ? 2 : 200
             let cache = try Cache(configuration: configuration, clock: .system) { _ in turns.pause() }
             let worlds = (first..<min(first + 100, Self.count)).map { seed in
@@ -74,7 +74,7 @@ private final class World: Sendable {
         let kinds: [@Sendable (Int) -> Void] = [
             job, job, look, look, purgeURL, purgePrefix, purgeAll, evict, renew, lookTwice, purgeObject,
         ]
-        // At least one publish, one look-up and one purge.
+        // At least one publish, one lookup and one purge.
         var chosen = [kinds[0], kinds[2], kinds[Int.random(in: 4...6, using: &generator)]]
         for _ in 0..<Int.random(in: 0...4, using: &generator) {
             chosen.append(kinds[Int.random(in: 0..<kinds.count, using: &generator)])

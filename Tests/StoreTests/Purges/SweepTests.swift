@@ -22,7 +22,7 @@ import Testing
         let count = cache.index.count(purge, sequence)
         #expect(count.purged == 200 && count.bytes == 39)
         cache.forgetHot()
-        // Rows are left, which no look-up finds.
+        // Rows are left, which no lookup finds.
         #expect(cache.statistics().aliases == 201)
         for number in 0..<200 { #expect(await cache.alias(.test("https://a/\(number)")) == nil) }
         #expect(await cache.object(.test("0")) == nil)

@@ -42,7 +42,7 @@ struct CacheMeasurements {
         for threads in [1, 2] {
             for (what, spread) in [("1000 keys", 1000), ("one key", 1)] {
                 let rounds = 2_000_000
-                await measure("hot look-up, \(threads) threads, \(what)", count: rounds) {
+                await measure("hot lookup, \(threads) threads, \(what)", count: rounds) {
                     let missed = Atomic(0)
                     let running = (0..<threads).map { thread in
                         SystemThread.start(name: "hot") {
@@ -99,7 +99,7 @@ struct CacheMeasurements {
         cache.close()
 
         cache = try await measure("start after a close") { try Cache(configuration: configuration) }
-        try await measure("look-up on disk", count: 10_000) {
+        try await measure("lookup on disk", count: 10_000) {
             for number in 0..<10_000 {
                 let found = await cache.alias(.test("https://a/\(number * 7 % objectCount)"))
                 try #require(found != nil)
@@ -142,7 +142,7 @@ struct CacheMeasurements {
         }
         hit.cancel()
         lookUp.cancel()
-        try await print("longest wait of a hit in memory \(hit.value), of a look-up on disk \(lookUp.value)")
+        try await print("longest wait of a hit in memory \(hit.value), of a lookup on disk \(lookUp.value)")
     }
 
     /// The longest run of `body`, which is repeated until the task is cancelled.

@@ -55,7 +55,7 @@ struct SharedObjectTests {
             async let first = web.request("GET", path)
             async let second = web.request("GET", path)
             try await waitUntil("both requests to wait") { web.objectWaiters == 2 }
-            try await waitUntil("the look-up") { tier.questions == 1 }
+            try await waitUntil("the lookup") { tier.questions == 1 }
             gate.open()
             #expect(try await first.status == 404)
             #expect(try await second.status == 404)
