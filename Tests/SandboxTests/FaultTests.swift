@@ -120,6 +120,8 @@ extension SerialTests {
         @Test(.enabled(if: geteuid() == 0, "needs root, to become a user without processes"))
         func aLackOfThreadsIsFoundWhereSomeButNotEnoughAreLeft() throws {
             let user = uid_t.random(in: 100_000...1_000_000)
+            let job = SandboxFixture.job()
+            #expect(!JobSupervisor.lacksThreads(job))
             let process = clinux_fork()
             if process == 0 {
                 var limits = clinux_limits(memory: 0, cpu_seconds: 0, file_bytes: 0, tasks: 9, descriptors: 0)
@@ -127,11 +129,11 @@ extension SerialTests {
                 if clinux_can_start_threads(1) == 0 || clinux_can_start_threads(8) == 0 { _exit(2) }
                 if clinux_can_start_threads(9) != 0 || clinux_can_start_threads(32) != 0 { _exit(3) }
                 // All of them have ended.
-                _exit(clinux_can_start_threads(8) == 0 ? 4 : 0)
+                if clinux_can_start_threads(8) == 0 { _exit(4) }
+                _exit(JobSupervisor.lacksThreads(job) ? 0 : 5)
             }
             var status: Int32 = 0
             #expect(waitpid(process, &status, 0) == process && status == 0)
-            #expect(clinux_can_start_threads(Int32(TaskBudget.least)) != 0)
         }
 
         @Test(arguments: [

@@ -140,7 +140,7 @@ package final class JobSupervisor: Sendable {
         }
     }
 
-    private static func lacksThreads(_ job: WorkerJob) -> Bool {
+    static func lacksThreads(_ job: WorkerJob) -> Bool {
         // The worker has ended, so its threads are free again.
         clinux_can_start_threads(Int32(TaskBudget.least)) == 0
             || job.taskLimit > 0 && Int(clamping: clinux_task_count()) >= job.taskLimit
