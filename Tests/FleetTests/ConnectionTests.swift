@@ -184,8 +184,8 @@ import Testing
     }
 
     @Test func theBreakerAdmitsOneProbeAtOnceAfterAReconnection() throws {
-        let breaker = ServiceBreaker<RedisError>(
-            CircuitBreaker.Limits(failures: 2, pause: .seconds(3600), maxPause: .seconds(3600)), now: { [time] in time.now }
+        let breaker = CircuitBreaker<RedisError>(
+            BreakerLimits(failures: 2, pause: .seconds(3600), maxPause: .seconds(3600)), now: { [time] in time.now }
         ) { _ in }
         for expected in [BreakerPhase.closed, .open] {
             breaker.failed(try #require(breaker.admit()), .timedOut)

@@ -1,18 +1,60 @@
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import SystemIO
 
 @Suite("The circuit breaker opens after outages and closes after a probe") struct CircuitBreakerTests {
-    /// A breaker that tests can use within expectations.
-    private final class Breaker {
-        private var value = CircuitBreaker(.init(failures: 3, pause: .seconds(1), maxPause: .seconds(3)))
+    private struct Outage: Error {}
 
-        func admit(at time: Duration) -> CircuitBreaker.Permit? { value.admit(at: time) }
-        func succeed(_ permit: CircuitBreaker.Permit) -> Bool { value.succeed(permit) }
-        func fail(_ permit: CircuitBreaker.Permit, at time: Duration) -> Bool { value.fail(permit, at: time) }
-        func abandon(_ permit: CircuitBreaker.Permit, at time: Duration) { value.abandon(permit, at: time) }
-        func phase(at time: Duration) -> BreakerPhase { value.phase(at: time) }
+    private final class World: Sendable {
+        let time = Mutex(Duration.zero)
+        /// The number of times that the breaker has opened or closed.
+        let changes = Mutex(0)
+    }
+
+    /// A breaker with the time of each call. Each report returns whether the breaker has opened, or closed.
+    private final class Breaker: Sendable {
+        private let world: World
+        private let value: CircuitBreaker<Outage>
+
+        init() {
+            let world = World()
+            self.world = world
+            value = CircuitBreaker(
+                BreakerLimits(failures: 3, pause: .seconds(1), maxPause: .seconds(3)), now: { world.time.withLock(\.self) }
+            ) { _ in world.changes.withLock { $0 += 1 } }
+        }
+
+        func admit(at time: Duration) -> CircuitBreaker<Outage>.Permit? {
+            set(time)
+            return value.admit()
+        }
+
+        func succeed(_ permit: CircuitBreaker<Outage>.Permit) -> Bool { hasChanged { value.succeeded(permit) } }
+
+        func fail(_ permit: CircuitBreaker<Outage>.Permit, at time: Duration) -> Bool {
+            set(time)
+            return hasChanged { value.failed(permit, Outage()) }
+        }
+
+        func abandon(_ permit: CircuitBreaker<Outage>.Permit, at time: Duration) {
+            set(time)
+            value.abandoned(permit)
+        }
+
+        func phase(at time: Duration) -> BreakerPhase {
+            set(time)
+            return value.phase
+        }
+
+        private func set(_ new: Duration) { world.time.withLock { $0 = new } }
+
+        private func hasChanged(_ report: () -> Void) -> Bool {
+            let before = world.changes.withLock(\.self)
+            report()
+            return world.changes.withLock(\.self) > before
+        }
 
         /// Opens at the time 0.
         func open(at time: Duration = .zero) throws {

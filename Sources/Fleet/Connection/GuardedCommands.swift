@@ -1,4 +1,3 @@
-internal import Store
 internal import SystemIO
 
 /// Sends commands over a link behind a circuit breaker, and counts them.
@@ -6,11 +5,11 @@ internal import SystemIO
 /// A pipeline counts as failed if it has no replies, or if a reply says that the server as a whole refuses work.
 final class GuardedCommands: RedisCommands {
     private let link: RedisLink
-    private let breaker: ServiceBreaker<RedisError>
+    private let breaker: CircuitBreaker<RedisError>
     private let meter: ClusterMeter
     private let time: TimeSource
 
-    init(_ link: RedisLink, _ breaker: ServiceBreaker<RedisError>, _ meter: ClusterMeter, _ time: TimeSource) {
+    init(_ link: RedisLink, _ breaker: CircuitBreaker<RedisError>, _ meter: ClusterMeter, _ time: TimeSource) {
         self.link = link
         self.breaker = breaker
         self.meter = meter

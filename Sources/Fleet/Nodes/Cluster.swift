@@ -25,7 +25,7 @@ package final class Cluster: Sendable {
     private let commandLink: RedisLink
     private let messageLink: RedisLink
     private let streamLink: RedisLink
-    let breaker: ServiceBreaker<RedisError>
+    let breaker: CircuitBreaker<RedisError>
     private let meter: ClusterMeter
     private let disk = WorkThreads(count: 1, limit: 64, name: "cluster-disk")
 
@@ -36,8 +36,8 @@ package final class Cluster: Sendable {
         let meter = ClusterMeter()
         let keys = configuration.keys
         let reporter = StateReporter(server: configuration.address.description, onChange: handlers.onEvent)
-        let limits = CircuitBreaker.Limits(failures: 3, pause: .seconds(1), maxPause: .seconds(1))
-        let breaker = ServiceBreaker<RedisError>(limits, now: { time.now }) { reporter.set(.breaker, $0) }
+        let limits = BreakerLimits(failures: 3, pause: .seconds(1), maxPause: .seconds(1))
+        let breaker = CircuitBreaker<RedisError>(limits, now: { time.now }) { reporter.set(.breaker, $0) }
         let nodeReference = WeakNodeReference()
         func counting(_ handle: @escaping @Sendable (RedisLink.Event) -> Void) -> @Sendable (RedisLink.Event) -> Void {
             { event in

@@ -56,7 +56,7 @@ package final class SharedStore: Sendable {
         client = S3Client(http, bucket: configuration.bucket)
         let (client, probeKey) = (client, keys.prefix + "gifreel-probe")
         calls = GuardedCalls(
-            limits: CircuitBreaker.Limits(
+            limits: BreakerLimits(
                 failures: configuration.outagesBeforeSuspension, pause: configuration.suspension,
                 maxPause: configuration.longestSuspension),
             backoff: Backoff(first: .milliseconds(25), longest: .seconds(1)), meter: meter,

@@ -2,7 +2,7 @@ internal import SystemIO
 
 /// Sends calls through the circuit breaker, within a deadline, with retries, and counts them. Any thread.
 final class GuardedCalls: Sendable {
-    private let breaker: ServiceBreaker<StoreError>
+    private let breaker: CircuitBreaker<StoreError>
     private let backoff: Backoff
     private let meter: StoreMeter
     private let now: @Sendable () -> Duration
@@ -16,10 +16,10 @@ final class GuardedCalls: Sendable {
     ///   - now: The time by a monotonic clock.
     ///   - report: Called once per change of the breaker's state, on the thread of the call that caused it. Must not block.
     init(
-        limits: CircuitBreaker.Limits, backoff: Backoff, meter: StoreMeter, now: @escaping @Sendable () -> Duration,
+        limits: BreakerLimits, backoff: Backoff, meter: StoreMeter, now: @escaping @Sendable () -> Duration,
         probe: Probe? = nil, report: @escaping @Sendable (StoreEvent) -> Void
     ) {
-        breaker = ServiceBreaker(limits, now: now) { report($0.map { .suspended($0) } ?? .resumed) }
+        breaker = CircuitBreaker(limits, now: now) { report($0.map { .suspended($0) } ?? .resumed) }
         self.backoff = backoff
         self.meter = meter
         self.now = now
@@ -64,7 +64,7 @@ final class GuardedCalls: Sendable {
     }
 
     /// Returns a permit for one call. If the breaker is half-open, a probe closes it first.
-    private func admit(within limit: Duration) async throws(StoreError) -> CircuitBreaker.Permit {
+    private func admit(within limit: Duration) async throws(StoreError) -> CircuitBreaker<StoreError>.Permit {
         if let permit = breaker.admit() {
             guard permit.isProbe, let probe else { return permit }
             do throws(StoreError) {
@@ -91,7 +91,7 @@ final class GuardedCalls: Sendable {
     }
 
     /// Reports a failed call to the breaker.
-    private func settle(_ permit: CircuitBreaker.Permit, _ error: StoreError, of operation: StoreOperation) {
+    private func settle(_ permit: CircuitBreaker<StoreError>.Permit, _ error: StoreError, of operation: StoreOperation) {
         switch error {
         case .cancelled, .closed, .file, .exhausted: breaker.abandoned(permit)
         case _ where error.isOutage(of: operation): breaker.failed(permit, error)

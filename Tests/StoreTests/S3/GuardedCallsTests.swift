@@ -13,7 +13,7 @@ import Testing
         let meter = StoreMeter()
         var times: [Duration] = []
         let calls = GuardedCalls(
-            limits: CircuitBreaker.Limits(failures: 3, pause: .seconds(1), maxPause: .seconds(1)),
+            limits: BreakerLimits(failures: 3, pause: .seconds(1), maxPause: .seconds(1)),
             backoff: Backoff(first: pause, longest: pause), meter: meter, now: { time.withLock { $0 } }, report: { _ in })
         let error = await storeError {
             try await calls.perform(.get, within: limit) { timeLeft throws(StoreError) in
@@ -27,7 +27,7 @@ import Testing
 
     @Test func credentialsThatMayNotDeleteAreNoOutage() async {
         let calls = GuardedCalls(
-            limits: CircuitBreaker.Limits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
+            limits: BreakerLimits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
             backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { .zero }, report: { _ in })
         for (operation, phase) in [(StoreOperation.delete, BreakerPhase.closed), (.put, .open)] {
             _ = await storeError {
@@ -43,7 +43,7 @@ import Testing
         let time = Mutex(Duration.zero)
         let events = Recorder<StoreEvent>()
         let calls = GuardedCalls(
-            limits: CircuitBreaker.Limits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
+            limits: BreakerLimits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
             backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { time.withLock { $0 } },
             report: { events.add($0) })
         let denied = StoreError.denied(code: "AccessDenied")
@@ -67,7 +67,7 @@ import Testing
         let events = Recorder<StoreEvent>()
         let outage = StoreError.unreachable(cause: "a test")
         let calls = GuardedCalls(
-            limits: CircuitBreaker.Limits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
+            limits: BreakerLimits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
             backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { time.withLock { $0 } },
             probe: { _ throws(StoreError) in
                 sent.add("probe")
