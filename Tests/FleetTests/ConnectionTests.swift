@@ -13,9 +13,8 @@ import Testing
     /// Runs `body` with a connected link.
     private func withLink(_ address: String, _ body: (RedisLink) async throws -> Void) async throws {
         let events = Mutex<[RedisLink.Event]>([])
-        let link = RedisLink(
-            try RedisAddress(address), name: "test", onEvent: { event in events.withLock { $0.append(event) } })
-        link.start()
+        let link = RedisLink(try RedisAddress(address), name: "test")
+        link.start { event in events.withLock { $0.append(event) } }
         defer { link.close() }
         try await waitUntil("the connection: \(events.withLock { $0 })") { link.isConnected }
         try await body(link)
@@ -24,10 +23,8 @@ import Testing
     /// The first failure of a link that does not connect.
     private func failure(_ address: String) async throws -> RedisError {
         let failures = Mutex<[RedisError]>([])
-        let link = RedisLink(
-            try RedisAddress(address), name: "test",
-            onEvent: { event in if case .failed(let error) = event { failures.withLock { $0.append(error) } } })
-        link.start()
+        let link = RedisLink(try RedisAddress(address), name: "test")
+        link.start { event in if case .failed(let error) = event { failures.withLock { $0.append(error) } } }
         defer { link.close() }
         try await waitUntil("a failure") { failures.withLock { !$0.isEmpty } }
         return failures.withLock { $0[0] }
@@ -136,9 +133,8 @@ import Testing
         defer { server.stop() }
         let messages = Mutex<[[UInt8]]>([])
         let link = RedisLink(
-            try RedisAddress(server.unixAddress), name: "test", channel: "c", onEvent: { _ in },
-            onMessage: { message in messages.withLock { $0.append(message) } })
-        link.start()
+            try RedisAddress(server.unixAddress), name: "test", channel: "c")
+        link.start(onMessage: { message in messages.withLock { $0.append(message) } })
         defer { link.close() }
         try await waitUntil("the subscription") { try server.run("PUBLISH", "c", "one").contains(":1") }
         try await waitUntil("the message") { messages.withLock { $0 } == [Array("one".utf8)] }
@@ -159,9 +155,8 @@ import Testing
         defer { proxy.stop() }
         let messages = Mutex<[[UInt8]]>([])
         let link = RedisLink(
-            try RedisAddress("redis://127.0.0.1:\(proxy.port)"), name: "test", channel: "c", onEvent: { _ in },
-            onMessage: { message in messages.withLock { $0.append(message) } })
-        link.start()
+            try RedisAddress("redis://127.0.0.1:\(proxy.port)"), name: "test", channel: "c")
+        link.start(onMessage: { message in messages.withLock { $0.append(message) } })
         defer { link.close() }
         try await waitUntil("the message", within: .seconds(10)) { messages.withLock { $0 } == [Array("one".utf8)] }
     }
@@ -173,9 +168,8 @@ import Testing
         defer { proxy.stop() }
         let losses = Mutex(0)
         let link = RedisLink(
-            try RedisAddress("redis://127.0.0.1:\(proxy.port)"), name: "test", channel: "c",
-            onEvent: { event in if case .lost = event { losses.withLock { $0 += 1 } } })
-        link.start()
+            try RedisAddress("redis://127.0.0.1:\(proxy.port)"), name: "test", channel: "c")
+        link.start { event in if case .lost = event { losses.withLock { $0 += 1 } } }
         defer { link.close() }
         try await waitUntil("the connection") { link.isConnected }
         proxy.faults = FaultProxy.Faults(responses: FaultProxy.Stream(failure: .stall, after: 1), failureLimit: 1)

@@ -50,7 +50,7 @@ import Testing
         try await node.joined()
         server.pause(true)
         #expect(await longestWait(node) < limit)
-        #expect(node.cluster.breaker.phase != .closed)
+        #expect(node.cluster.links?.breaker.phase != .closed)
         // The error shows that no command was sent. At times the breaker lets one pass, to try the server.
         try await waitUntil("the breaker refuses commands") {
             await node.cluster.flights.findOrLead("g", sourceURL: url).error == .breakerOpen
@@ -205,7 +205,7 @@ import Testing
         }
         try await waitUntil("the state") {
             _ = await node.cluster.flights.findOrLead("g", sourceURL: url)
-            return node.cluster.breaker.phase != .closed
+            return node.cluster.links?.breaker.phase != .closed
         }
         try await node.put(url)
         let report = await node.cluster.purger.broadcast(.url(url))
@@ -288,7 +288,7 @@ import Testing
             let lease = try #require(await node.cluster.flights.findOrLead(name, sourceURL: url).lease)
             #expect(await lease.complete(.test("object"), lifetime: .seconds(60)))
         }
-        #expect(node.cluster.breaker.phase == .closed)
+        #expect(node.cluster.links?.breaker.phase == .closed)
     }
 
     @Test func foreignValuesUnderAKeyAreReplaced() async throws {

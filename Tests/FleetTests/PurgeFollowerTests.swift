@@ -56,7 +56,7 @@ struct PurgeFollowerTests {
         var timings = ClusterTimings.patient
         timings.beatInterval = .milliseconds(5)
         let (own, disk) = (try TestDisk(), StallingDisk())
-        let node = ClusterNode(
+        let node = Cluster(
             .test(link, timings: timings), stream: stream, cache: own.cache, disk: disk,
             reporter: StateReporter(server: "test", onChange: { _ in }), handlers: ClusterHandlers { _ in })
         node.start { _ in }

@@ -163,7 +163,7 @@ extension ClusterContext {
 extension RedisLink {
     /// A link that is connected. The caller closes it.
     static func connected(_ address: String) async throws -> RedisLink {
-        let link = RedisLink(try RedisAddress(address), name: "test", onEvent: { _ in })
+        let link = RedisLink(try RedisAddress(address), name: "test")
         link.start()
         try await waitUntil("the connection") { link.isConnected }
         return link

@@ -66,7 +66,7 @@ import Testing
         _ = try await queue().add(order(1, 1, request: request("c")))
         let server = try await RedisServer()
         defer { server.stop() }
-        let link = RedisLink(try RedisAddress(server.unixAddress), name: "test", onEvent: { _ in })
+        let link = RedisLink(try RedisAddress(server.unixAddress), name: "test")
         link.start()
         defer { link.close() }
         try await waitUntil("the connection") { link.isConnected }

@@ -57,8 +57,6 @@ final class RedisLink: Sendable {
     private let channel: String?
     private let rights: ServerRights?
     private let time: TimeSource
-    private let onEvent: @Sendable (Event) -> Void
-    private let onMessage: @Sendable ([UInt8]) -> Void
     private let state = Mutex(State())
     private let wakeup = try? Wakeup()
     private let ended = Semaphore()
@@ -67,31 +65,32 @@ final class RedisLink: Sendable {
     ///   - name: The thread's name, at most 15 bytes.
     ///   - channel: The channel to subscribe to; nil for a connection for commands.
     ///   - rights: The rights to test on every new connection, which is closed if one of them is missing.
-    ///   - onEvent: Called for every change.
-    ///   - onMessage: Called with the payload of every message.
     init(
         _ address: RedisAddress, name: String, channel: String? = nil, rights: ServerRights? = nil,
-        time: TimeSource = TimeSource.system,
-        onEvent: @escaping @Sendable (Event) -> Void, onMessage: @escaping @Sendable ([UInt8]) -> Void = { _ in }
+        time: TimeSource = TimeSource.system
     ) {
         self.address = address
         self.name = name
         self.channel = channel
         self.rights = rights
         self.time = time
-        self.onEvent = onEvent
-        self.onMessage = onMessage
     }
 
     /// Starts the thread. Without a thread or a descriptor every request fails, as without a server.
-    func start() {
+    ///
+    /// - Parameters:
+    ///   - onEvent: Called for every change.
+    ///   - onMessage: Called with the payload of every message.
+    func start(
+        onEvent: @escaping @Sendable (Event) -> Void = { _ in }, onMessage: @escaping @Sendable ([UInt8]) -> Void = { _ in }
+    ) {
         guard let wakeup,
             state.withLock({ state in
                 defer { state.isStarted = true }
                 return !state.isStarted && !state.isClosing
             })
         else { return }
-        guard let thread = SystemThread.start(name: name, { self.run(wakeup) }) else {
+        guard let thread = SystemThread.start(name: name, { self.run(wakeup, onEvent, onMessage) }) else {
             state.withLock { $0.isStarted = false }
             onEvent(.failed(.unavailable("the system has no more threads")))
             return
@@ -141,7 +140,7 @@ final class RedisLink: Sendable {
 
     // MARK: The thread
 
-    private func run(_ wakeup: Wakeup) {
+    private func run(_ wakeup: Wakeup, _ onEvent: (Event) -> Void, _ onMessage: ([UInt8]) -> Void) {
         var failures = 0
         while !state.withLock({ $0.isClosing }) {
             let failure: RedisError
@@ -154,7 +153,7 @@ final class RedisLink: Sendable {
                     state.isConnected = true
                 }
                 onEvent(.connected)
-                failure = serve(session, wakeup)
+                failure = serve(session, wakeup, onMessage)
                 onEvent(.lost(failure))
             } catch {
                 failure = error
@@ -167,10 +166,10 @@ final class RedisLink: Sendable {
     }
 
     /// Serves requests until the connection is lost or the link is closed.
-    private func serve(_ session: Session, _ wakeup: Wakeup) -> RedisError {
+    private func serve(_ session: Session, _ wakeup: Wakeup, _ onMessage: ([UInt8]) -> Void) -> RedisError {
         var reason = RedisError.unavailable("the connection is closed")
         do throws(RedisError) {
-            try receive(session)
+            try receive(session, onMessage)
             while true {
                 let (queue, isClosing, drop) = state.withLock { state in
                     let queue = state.queue
@@ -180,7 +179,7 @@ final class RedisLink: Sendable {
                 session.add(queue)
                 if isClosing { break }
                 if let drop { throw drop }
-                try turn(session, wakeup)
+                try turn(session, wakeup, onMessage)
             }
         } catch {
             reason = error
@@ -196,7 +195,7 @@ final class RedisLink: Sendable {
     }
 
     /// Writes, waits and reads once.
-    private func turn(_ session: Session, _ wakeup: Wakeup) throws(RedisError) {
+    private func turn(_ session: Session, _ wakeup: Wakeup, _ onMessage: ([UInt8]) -> Void) throws(RedisError) {
         try session.write()
         let now = time.now
         var next = channel == nil ? now + .seconds(60) : try session.pingIfIdle(now, every: Self.pingInterval)
@@ -209,10 +208,10 @@ final class RedisLink: Sendable {
         // Adds a millisecond, so that the deadline has passed when poll returns.
         _ = poll(&interests, 2, Int32(clamping: (next - now).milliseconds + 1))
         if interests[1].revents != 0 { wakeup.clear() }
-        if interests[0].revents != 0 { try receive(session) }
+        if interests[0].revents != 0 { try receive(session, onMessage) }
     }
 
-    private func receive(_ session: Session) throws(RedisError) {
+    private func receive(_ session: Session, _ onMessage: ([UInt8]) -> Void) throws(RedisError) {
         let finished = try session.read(now: time.now, onMessage)
         if finished > 0 { state.withLock { $0.openCount = max(0, $0.openCount - finished) } }
     }

@@ -2,81 +2,89 @@ package import Store
 internal import Synchronization
 package import SystemIO
 
-/// This node's part in a cluster of nodes that share a Redis or Valkey server (7.0 or later).
+/// This node's part in a cluster of nodes that share a Redis or Valkey server (7.0 or later): registration, purges, flights and
+/// prewarm lists.
 ///
 /// Every operation works without the server too: the caller then learns within 250 ms that it has to work alone. Three
-/// connections, each with its own thread, carry commands, messages, and the purge stream.
+/// connections, each with its own thread, carry commands, messages, and the purge stream. Commands are sent through injected
+/// protocols, so that tests can run several nodes against a model of a server.
 ///
 /// Thread-safe. ``close()`` blocks.
 package final class Cluster: Sendable {
     /// Flights that the nodes share.
-    package var flights: FlightTable { node.flights }
-
+    package let flights: FlightTable
     /// Purges of all nodes.
-    package var purger: ClusterPurger { node.purger }
-
+    package let purger: ClusterPurger
     /// Prewarm lists on which all nodes work.
-    package var prewarm: SharedPrewarm { node.prewarm }
-
+    package let prewarm: SharedPrewarm
     /// Statuses of requests in progress, for all nodes.
-    package var statuses: SharedStatuses { node.statuses }
+    package let statuses: SharedStatuses
 
-    private let node: ClusterNode
-    private let commandLink: RedisLink
-    private let messageLink: RedisLink
-    private let streamLink: RedisLink
-    let breaker: CircuitBreaker<RedisError>
-    private let meter: ClusterMeter
-    private let disk = WorkThreads(count: 1, limit: 64, name: "cluster-disk")
+    let registry: NodeRegistry
+    let follower: PurgeFollower
+    let leases: LeaseTable
+    let links: ClusterLinks?
+    private let context: ClusterContext
+    private let stream: any RedisCommands
+    private let cache: Cache
+    private let disk: any BlockingWork
+    private let reporter: StateReporter
+    private let handlers: ClusterHandlers
+    private let executor: (any TaskExecutor)?
+    private var timings: ClusterTimings { context.timings }
+    private var time: TimeSource { context.time }
+    private let tasks = Mutex<[Task<Void, Never>]>([])
+    private let reconnected = AsyncSignal()
+    private let isSavingClock = Atomic(false)
 
+    /// Blocks.
+    ///
     /// - Parameter cache: Opened with ``PurgeTables/owned``. Purges of other nodes are applied to it.
-    package init(
+    package convenience init(
         _ configuration: ClusterConfiguration, cache: Cache, time: TimeSource = .system, handlers: ClusterHandlers
     ) {
         let meter = ClusterMeter()
-        let keys = configuration.keys
         let reporter = StateReporter(server: configuration.address.description, onChange: handlers.onEvent)
-        let limits = BreakerLimits(failures: 3, pause: .seconds(1), maxPause: .seconds(1))
-        let breaker = CircuitBreaker<RedisError>(limits, now: { time.now }) { reporter.set(.breaker, $0) }
-        let nodeReference = WeakNodeReference()
-        func counting(_ handle: @escaping @Sendable (RedisLink.Event) -> Void) -> @Sendable (RedisLink.Event) -> Void {
-            { event in
-                switch event {
-                case .connected: meter.update { $0.connections += 1 }
-                case .lost(let error): meter.count(error)
-                case .failed: break
-                }
-                handle(event)
-            }
-        }
-        commandLink = RedisLink(
-            configuration.address, name: "cluster-cmd", rights: keys.rights, time: time,
-            onEvent: counting { event in
-                if case .lost(let error) = event { breaker.trip(error) }
-                reporter.set(.commands, event.error)
-                if event == .connected { breaker.retry() }
-            })
-        messageLink = RedisLink(
-            configuration.address, name: "cluster-sub", channel: keys.channel, time: time,
-            onEvent: counting { event in
-                // Callers poll, so a lost subscription only delays them.
-                if case .lost = event { return }
-                reporter.setSubscription(event.error)
-            }, onMessage: { nodeReference.node?.received($0) })
-        streamLink = RedisLink(
-            configuration.address, name: "cluster-purge", time: time,
-            onEvent: counting { event in
-                if let error = event.error { reporter.set(.stream, error) } else { nodeReference.node?.streamConnected() }
-            })
+        let links = ClusterLinks(configuration, reporter, meter, time)
         let context = ClusterContext(
-            commands: GuardedCommands(commandLink, breaker, meter, time), keys: keys,
+            commands: links, keys: configuration.keys,
             nodeName: "\(configuration.node)-\(Hex.encode(UInt128.random(in: .min ... .max)).prefix(12))",
             timings: configuration.timings, time: time, meter: meter)
-        node = ClusterNode(
-            context, stream: streamLink, cache: cache, disk: disk, reporter: reporter, handlers: handlers)
-        nodeReference.set(node)
-        self.breaker = breaker
-        self.meter = meter
+        self.init(
+            context, stream: links.stream, links: links, cache: cache,
+            disk: WorkThreads(count: 1, limit: 64, name: "cluster-disk"), reporter: reporter, handlers: handlers)
+    }
+
+    /// Blocks.
+    ///
+    /// - Parameters:
+    ///   - context: The context with the callers' command connection.
+    ///   - stream: The connection for blocking reads, on which other commands would have to wait.
+    ///   - links: The connections to start and to close.
+    init(
+        _ context: ClusterContext, stream: any RedisCommands, links: ClusterLinks? = nil, cache: Cache,
+        disk: any BlockingWork, reporter: StateReporter, handlers: ClusterHandlers, executor: (any TaskExecutor)? = nil
+    ) {
+        registry = NodeRegistry(context)
+        var followed = context
+        followed.commands = stream
+        let follower = PurgeFollower(PurgeStream(context: followed), registry, cache, disk, handlers)
+        // The clock must be restored before the first purge and the first fetch.
+        follower.restoreClock()
+        self.follower = follower
+        purger = ClusterPurger(follower, PurgeStream(context: context), registry)
+        leases = LeaseTable(context, cache.purges, executor: executor)
+        flights = FlightTable(context, cache.purges, leases: leases) { follower.isTakingPart }
+        prewarm = SharedPrewarm(context)
+        statuses = SharedStatuses(context: context)
+        self.links = links
+        self.context = context
+        self.stream = stream
+        self.cache = cache
+        self.disk = disk
+        self.reporter = reporter
+        self.handlers = handlers
+        self.executor = executor
     }
 
     /// Whether a former process with this cache took part in the cluster so recently that the other nodes still counted it, and
@@ -88,32 +96,63 @@ package final class Cluster: Sendable {
         return (0..<configuration.timings.nodeLifetime.milliseconds).contains(away)
     }
 
-    /// Connects in the background, and joins the cluster as soon as the missed purges are applied.
+    /// Connects in the background, and joins the cluster as soon as the missed purges are applied. From then on, sends
+    /// heartbeats and renews leases.
     ///
     /// - Parameter onLatePurge: Called for each purge that this node applies late, because this node was away or another node
     ///   made the purge alone: caches in front of the nodes may have received old bytes meanwhile. Runs on any thread, which it
     ///   must not block.
     package func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
-        for link in [commandLink, messageLink, streamLink] { link.start() }
-        node.start(onLatePurge: onLatePurge)
+        follower.reportLatePurges(to: onLatePurge)
+        links?.start(
+            onMessage: { [weak self] in self?.received($0) }, onStream: { [weak self] in self?.streamConnected() })
+        let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
+        tasks.withLock { tasks in
+            guard tasks.isEmpty else { return }
+            tasks = loops.map { loop in Task(executorPreference: executor) { await loop() } }
+        }
     }
 
-    /// Finishes the purge that is being applied, and leaves the cluster, so that later purges do not wait for this node. Call
-    /// this after the last flight has ended: leases are no longer renewed.
+    /// Ends the loops.
+    func stop() {
+        for task in tasks.withLock({ $0 }) { task.cancel() }
+    }
+
+    /// Leaves the cluster, so that later purges do not wait for this node. Call this after the last flight has ended: leases are
+    /// no longer renewed, and expire.
+    ///
+    /// Waits up to ``ClusterTimings/leaveLimit`` for the stream to contain the purges that this node made alone. Then ends the
+    /// loops, finishes the purge that is being applied, waits until the position in the purge stream is saved, and removes this
+    /// node from the list of live nodes.
     package func leave() async {
-        await node.leave()
+        let (end, pause) = (time.now + timings.leaveLimit, AsyncSignal())
+        while context.meter.snapshot.purgesPending > 0, time.now < end, !Task.isCancelled {
+            await pause.wait(for: .milliseconds(50), time)
+        }
+        let wasTakingPart = follower.isTakingPart
+        stop()
+        follower.fallBehind()
+        for task in tasks.withLock({ $0 }) { await task.value }
+        if wasTakingPart { await follower.saveClock() }
+        await prewarm.leave()
+        await registry.remove(registry.name, context)
     }
 
     /// Ends connections and threads. Blocks for a few seconds at most.
     package func close() {
-        node.stop()
-        for link in [commandLink, messageLink, streamLink] { link.close() }
+        stop()
+        links?.close()
         disk.close()
     }
 
     /// Returns the live nodes, including this one, and the latest purge stream position of any of them. If the server cannot be
     /// reached, returns the nodes of the latest lookup.
-    package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) { await node.liveNodes() }
+    package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) {
+        _ = try? await registry.liveNodes(context)
+        var nodes = registry.liveNodes
+        for index in nodes.indices where nodes[index].name == registry.name { nodes[index].position = follower.position }
+        return (nodes, nodes.map(\.position).max() ?? .zero)
+    }
 
     /// Connects to the server as nodes do, and checks its version, the user's rights, and whether it takes writes. Blocks for a
     /// few seconds at most.
@@ -128,32 +167,101 @@ package final class Cluster: Sendable {
     }
 
     /// Whether the node shares its work now.
-    package var isSharing: Bool { node.follower.isTakingPart && breaker.phase == .closed }
+    package var isSharing: Bool { follower.isTakingPart && (links?.breaker.phase ?? .closed) == .closed }
 
     /// The node's name: the configured name and the identity of this run.
-    package var name: String { node.registry.name }
+    package var name: String { registry.name }
 
     /// The number of live nodes, including this one, at the latest lookup, which may be a few heartbeats old.
-    package var nodeCount: Int { node.registry.knownNodes.count }
+    package var nodeCount: Int { registry.knownNodes.count }
 
     /// The number of flights that this node leads.
-    package var leaseCount: Int { node.leases.count }
+    package var leaseCount: Int { leases.count }
 
     /// The counters since startup.
-    package var metrics: ClusterMetrics { meter.snapshot }
-}
+    package var metrics: ClusterMetrics { context.meter.snapshot }
 
-/// A weak reference from the connections to the node, which is created after them.
-private final class WeakNodeReference: Sendable {
-    private struct Reference {
-        weak var node: ClusterNode?
+    // MARK: Loops and messages
+
+    /// Handles a message on the cluster's channel.
+    func received(_ bytes: [UInt8]) {
+        switch ClusterMessage(bytes) {
+        case .flight(let key, let value): flights.received(key: key, value: value)
+        case .failure(let sourceURL, let bytes):
+            guard let record = SharedRecord(bytes), follower.isTakingPart else { return }
+            handlers.onFailure(sourceURL, record) { [cache] in record.isCurrent(sourceURL, cache.purges) }
+        case .acknowledged(let id): purger.received(id)
+        case .prewarm: prewarm.arrivals.signal()
+        case .registered(let node): registry.registered(node)
+        case nil: context.meter.count(.nonsense("a message of an unknown form"))
+        }
     }
 
-    private let reference = Mutex(Reference())
+    /// Handles a new connection of the purge stream.
+    func streamConnected() {
+        follower.connected()
+        reconnected.signal()
+    }
 
-    var node: ClusterNode? { reference.withLock { $0.node } }
+    private func followPurges() async {
+        // An immediate attempt would only report that no connection is up yet.
+        await reconnected.wait(for: timings.blockTime, time)
+        while !Task.isCancelled {
+            do throws(RedisError) {
+                try await follower.follow {
+                    self.reporter.set(.stream, nil)
+                    self.cache.confirmAliases()
+                    self.handlers.onFollow()
+                }
+            } catch {
+                if Task.isCancelled { return }
+                context.meter.count(error)
+                reporter.set(.stream, error)
+                if case .refused(let refusal) = error, refusal.isWorthReconnecting { stream.drop(error) }
+                // A reconnection ends the pause.
+                await reconnected.wait(for: timings.pollInterval, time)
+            }
+        }
+    }
 
-    func set(_ node: ClusterNode) {
-        reference.withLock { $0.node = node }
+    private func sendHeartbeats() async {
+        let pause = AsyncSignal()
+        var beats = 0
+        var lastPart = time.now
+        while !Task.isCancelled {
+            await pause.wait(for: timings.beatInterval, time)
+            if follower.isTakingPart {
+                lastPart = time.now
+            } else if time.now >= lastPart + timings.aloneLimit, !Task.isCancelled {
+                lastPart = time.now
+                handlers.onEvent(.doubting(after: timings.aloneLimit))
+                await cache.doubtAliases()
+            }
+            guard registry.isRegistered else { continue }
+            if let isListed = try? await registry.beat(context, at: follower.position), !isListed {
+                follower.fallBehind()
+            }
+            try? await ClusterTime.ask(context, cache.sharedClock)
+            // If heartbeats waited for a disk that stalls, purges would complete without this node.
+            if follower.isTakingPart, !isSavingClock.exchange(true, ordering: .relaxed) {
+                Task(executorPreference: executor) {
+                    await self.follower.saveClock()
+                    self.isSavingClock.store(false, ordering: .relaxed)
+                }
+            }
+            beats += 1
+            // For reports only: a purge looks up the nodes itself.
+            if beats.isMultiple(of: timings.beatsPerLook) {
+                _ = try? await registry.liveNodes(context)
+            }
+        }
+    }
+
+    private func renewLeases() async {
+        let pause = AsyncSignal()
+        while !Task.isCancelled {
+            await pause.wait(for: timings.renewInterval, time)
+            await leases.renew()
+        }
     }
 }

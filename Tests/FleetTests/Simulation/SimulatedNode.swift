@@ -47,7 +47,7 @@ final class SimulatedNode: @unchecked Sendable {
     let cache: Cache
     let lane: Scheduler.Lane
     let links: [SimulatedLink]
-    let core: ClusterNode
+    let core: Cluster
     private let scheduler: Scheduler
     private let missing: Break?
     private let life = Life()
@@ -94,7 +94,7 @@ final class SimulatedNode: @unchecked Sendable {
         let context = ClusterContext(
             commands: BrokenCommands(base: links[0], missing: missing), keys: ClusterKeys(name: "sim"), nodeName: name,
             timings: ClusterTimings(), time: time, meter: ClusterMeter())
-        core = ClusterNode(
+        core = Cluster(
             context, stream: BrokenCommands(base: links[1], missing: missing), cache: cache, disk: ImmediateWork(),
             reporter: StateReporter(server: "sim", onChange: { _ in }), handlers: handlers, executor: lane)
         scheduler.transports.append { [unowned self] in possibleActions() }
