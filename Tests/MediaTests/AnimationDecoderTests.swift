@@ -64,9 +64,9 @@ struct AnimationDecoderTests {
     }
 
     @Test func aVideoIsMadeOfColors() throws {
-        let summary = try AnimationSummary(scanning: none, by: ColorDecoder.self, limits: MediaLimits())
-        #expect(summary.delays == [7, 7, 7] && summary.width == 2)
-        let source = try SampleSource<ColorDecoder>(none, summary, limits: MediaLimits(), options: TranscodeOptions())
+        let scanned = try ScannedSource<ColorDecoder>(Transcoder(), none)
+        #expect(scanned.summary.delays == [7, 7, 7] && scanned.summary.width == 2)
+        let source = try SampleSource(scanned)
         let luma = try SamplePlane(width: 2, height: 2)
         let cb = try SamplePlane(width: 1, height: 1)
         let cr = try SamplePlane(width: 1, height: 1)

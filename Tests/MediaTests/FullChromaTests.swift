@@ -78,9 +78,7 @@ import Testing
         let content = PictureContent(isDrawing: true, chroma: .full)
         let tools = AV1Tools(content, AV1Tools.Work(frames: 4, pixels: 64 * 48 * 4, changedPixels: 1000)).forTrial
         try builder.finish().withUnsafeBytes { gif in
-            let transcoder = Transcoder()
-            let summary = try AnimationSummary(scanning: gif, by: GIFReader.self, limits: transcoder.limits)
-            let trial = try QualityTrial(transcoder, GIFReader.self, gif, summary, content)
+            let trial = try QualityTrial(ScannedSource<GIFReader>(Transcoder(), gif), content)
             let (fine, coarse) = try (
                 trial.quality(AV1Settings(tools, quantizer: 15)), trial.quality(AV1Settings(tools, quantizer: 63))
             )

@@ -5,7 +5,7 @@ import Testing
 @Suite("x264 gets the settings of the content") struct H264SettingsTests {
     /// The settings that x264 writes into the first picture of a video.
     private func settings(_ content: PictureContent) throws -> String {
-        let settings = H264Settings(Transcoder(threads: 1), content)
+        let settings = H264Settings(TranscodeOptions(), content)
         let encoder = try VideoEncoder(width: 64, height: 64, settings: settings)
         let planes = try encoder.planes()
         for y in 0..<64 { (planes.luma + y * planes.lumaStride).update(repeating: 90, count: 64) }

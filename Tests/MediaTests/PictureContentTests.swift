@@ -7,10 +7,7 @@ extension PictureContent {
     /// The content of a part of a GIF.
     init(of gif: [UInt8], _ options: TranscodeOptions = TranscodeOptions()) throws {
         self = try gif.withUnsafeBytes { bytes in
-            let limits = MediaLimits()
-            let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: limits)
-            return try ContentProbe.content(
-                of: bytes, by: GIFReader.self, summary, SamplePlan(options.time, of: summary), limits: limits, options: options)
+            try ContentProbe.content(of: ScannedSource<GIFReader>(Transcoder(options: options), bytes))
         }
     }
 }

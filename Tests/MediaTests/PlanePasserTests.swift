@@ -22,8 +22,7 @@ import Testing
         var options = TranscodeOptions()
         change(&options)
         return try clip.withUnsafeBytes { bytes in
-            let summary = try AnimationSummary(scanning: bytes, by: ClipReader.self, limits: MediaLimits())
-            let source = try SampleSource<ClipReader>(bytes, summary, limits: MediaLimits(), options: options, pace)
+            let source = try SampleSource(ScannedSource<ClipReader>(Transcoder(options: options), bytes), pace)
             let luma = try SamplePlane(width: source.width, height: source.height)
             let cb = try SamplePlane(width: source.width / 2, height: source.height / 2)
             let cr = try SamplePlane(width: source.width / 2, height: source.height / 2)
@@ -73,10 +72,8 @@ import Testing
         for picture in words { builder.add(WebPBuilder.Frame(width: 98, height: 62, words: picture)) }
         let webp = builder.finish()
         let expected = try webp.withUnsafeBytes { bytes in
-            let summary = try AnimationSummary(scanning: bytes, by: WebPReader.self, limits: MediaLimits())
-            var options = TranscodeOptions()
-            options.size = size
-            let source = try SampleSource<WebPReader>(bytes, summary, limits: MediaLimits(), options: options)
+            let transcoder = Transcoder(options: TranscodeOptions(size: size))
+            let source = try SampleSource(ScannedSource<WebPReader>(transcoder, bytes))
             let luma = try SamplePlane(width: source.width, height: source.height)
             let cb = try SamplePlane(width: source.width / 2, height: source.height / 2)
             let cr = try SamplePlane(width: source.width / 2, height: source.height / 2)

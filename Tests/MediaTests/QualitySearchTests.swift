@@ -36,11 +36,9 @@ import Testing
         options.quality = quality
         let transcoder = Transcoder(options: options)
         return try gif.withUnsafeBytes { bytes in
-            let summary = try AnimationSummary(scanning: bytes, by: GIFReader.self, limits: transcoder.limits)
-            return try body(
+            try body(
                 try QualityTrial(
-                    transcoder, GIFReader.self, bytes, summary, PictureContent(isDrawing: false, changedShare: 1, frames: 1000))
-            )
+                    ScannedSource(transcoder, bytes), PictureContent(isDrawing: false, changedShare: 1, frames: 1000)))
         }
     }
 

@@ -8,7 +8,7 @@ import Testing
 
     /// The bytes of frames of noise.
     private func bytes(offsets: [Double]) throws -> Int {
-        let settings = H264Settings(Transcoder(threads: 1), PictureContent(isDrawing: false))
+        let settings = H264Settings(TranscodeOptions(), PictureContent(isDrawing: false))
         let encoder = try VideoEncoder(width: Self.side, height: Self.side, settings: settings)
         var random = SeededNumbers(seed: 3)
         var sum = 0

@@ -29,9 +29,7 @@ struct SampleThreadTests {
         of gif: [UInt8], _ options: TranscodeOptions, isThreaded: Bool, stopAfter limit: Int = .max
     ) throws -> Outcome {
         try gif.withUnsafeBytes { bytes in
-            let limits = MediaLimits()
-            let source = try SampleSource<GIFReader>(
-                bytes, AnimationSummary(scanning: bytes, by: GIFReader.self, limits: limits), limits: limits, options: options)
+            let source = try SampleSource(ScannedSource<GIFReader>(Transcoder(options: options), bytes))
             let luma = try SamplePlane(width: source.width, height: source.height)
             let cb = try SamplePlane(width: source.width / 2, height: source.height / 2)
             let cr = try SamplePlane(width: source.width / 2, height: source.height / 2)

@@ -126,13 +126,9 @@ struct TranscoderTests {
             unlink(file.path)
         }
         return try gif.withUnsafeBytes { gif in
-            let summary = try AnimationSummary(scanning: gif, by: GIFReader.self, limits: transcoder.limits)
-            let content = try ContentProbe.content(
-                of: gif, by: GIFReader.self, summary, SamplePlan(transcoder.options.time, of: summary),
-                limits: transcoder.limits, options: transcoder.options)
-            return try MP4Output.encode(
-                transcoder, GIFReader.self, gif, summary, H264Settings(transcoder, content), to: descriptor, FrameMeter(nil)
-            ).bytes
+            let source = try ScannedSource<GIFReader>(transcoder, gif)
+            let settings = H264Settings(transcoder.options, try ContentProbe.content(of: source))
+            return try MP4Output.encode(source, settings, to: descriptor, FrameMeter(nil)).bytes
         }
     }
 

@@ -44,23 +44,16 @@ struct ContentProbe: ~Copyable {
     }
 
     /// Examines an animation. If the options leave the dither to the content, ``PictureContent/losesDither`` is the decision.
-    ///
-    /// - Parameters:
-    ///   - summary: The summary of the same file.
-    ///   - plan: The plan of the same options.
     static func content<Decoder: AnimationDecoder & ~Copyable>(
-        of bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, _ plan: SamplePlan,
-        limits: MediaLimits, options: TranscodeOptions
+        of source: ScannedSource<Decoder>
     ) throws(TranscodeError) -> PictureContent {
-        func look(undithers: Bool) throws(TranscodeError) -> ContentProbe {
-            try Self.look(at: bytes, by: Decoder.self, summary, plan, limits: limits, options, undithers: undithers)
-        }
-        let probe = try look(undithers: options.undithers)
+        let options = source.options
+        let probe = try look(at: source, undithers: options.undithers)
         let content = probe.content(options)
         guard options.undither == .automatic, !content.isDrawing, probe.paletteColors >= fewestColorsOfFilm else {
             return content
         }
-        let withoutDither = try look(undithers: true)
+        let withoutDither = try look(at: source, undithers: true)
         guard withoutDither.dither.isCertain(paletteColors: probe.paletteColors) else { return content }
         let undithered = withoutDither.content(options)
         return undithered.isDrawing ? content : undithered
@@ -70,15 +63,15 @@ struct ContentProbe: ~Copyable {
     private static let fewestColorsOfFilm = 32
 
     private static func look<Decoder: AnimationDecoder & ~Copyable>(
-        at bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, _ plan: SamplePlan,
-        limits: MediaLimits, _ options: TranscodeOptions, undithers: Bool
+        at source: ScannedSource<Decoder>, undithers: Bool
     ) throws(TranscodeError) -> ContentProbe {
+        let (summary, plan) = (source.summary, source.plan)
         var probe = try ContentProbe(
-            width: summary.width, height: summary.height, frames: plan.count, background: options.background)
+            width: summary.width, height: summary.height, frames: plan.count, background: source.options.background)
         probe.undithers = undithers
         let schedule = Schedule(summary, plan, isSlow: undithers)
-        var walk = try FrameWalk<Decoder>(bytes, limits: limits, undithers: undithers)
-        var timeline = Timeline(options.time, of: summary)
+        var walk = try FrameWalk<Decoder>(source.bytes, limits: source.limits, undithers: undithers)
+        var timeline = Timeline(source.options.time, of: summary)
         let all = Rectangle(x: 0, y: 0, width: summary.width, height: summary.height)
         /// The number of the frame among those that become samples.
         var number = 0

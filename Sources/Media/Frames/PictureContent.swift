@@ -29,12 +29,12 @@ struct PictureContent: Equatable {
     }
 }
 
-extension Transcoder {
-    /// Returns the conversion with the content's decision whether to remove dither.
-    func decided(by content: PictureContent) -> Transcoder {
-        var transcoder = self
+extension ScannedSource where Decoder: ~Copyable {
+    /// Examines the content, which then decides whether dither is removed.
+    mutating func decideByContent() throws(TranscodeError) -> PictureContent {
+        let content = try ContentProbe.content(of: self)
         transcoder.options.undither = content.losesDither ? .always : .never
-        return transcoder
+        return content
     }
 }
 

@@ -6,13 +6,12 @@ enum TransparencyProbe {
     /// Composes frames up to the first transparent pixel. For most animations, the frame headers and the first frame, which may
     /// have fewer pixels than its header states, show that there is none.
     static func isTransparent<Decoder: AnimationDecoder & ~Copyable>(
-        _ bytes: UnsafeRawBufferPointer, by _: Decoder.Type, _ summary: AnimationSummary, limits: MediaLimits,
-        options: TranscodeOptions
+        _ source: ScannedSource<Decoder>
     ) throws(TranscodeError) -> Bool {
-        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
+        let (geometry, summary) = (source.geometry, source.summary)
         if geometry.hasMargin { return true }
-        var timeline = Timeline(options.time, of: summary)
-        var walk = try FrameWalk<Decoder>(bytes, limits: limits)
+        var timeline = Timeline(source.options.time, of: summary)
+        var walk = try FrameWalk<Decoder>(source.bytes, limits: source.limits)
         while !timeline.isOver, walk.frames < summary.delays.count, try walk.next() {
             let span = timeline.advance(by: summary.delays[walk.frames - 1])
             let isShown = span.flatMap { timeline.admit($0) } != nil

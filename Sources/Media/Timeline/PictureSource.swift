@@ -41,18 +41,16 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     /// - Parameters:
-    ///   - bytes: The whole file. It must stay valid for the lifetime of the source.
     ///   - format: The format of the canvas.
     ///   - pace: The pace of the output format.
     ///   - takesPlanes: Whether ``passPlanes(into:)`` may replace ``withPicture(_:)``, see ``passer``.
     init(
-        _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions,
-        format: PixelFormat, _ pace: Timeline.Pace, takesPlanes: Bool = false
+        _ source: ScannedSource<Decoder>, format: PixelFormat, _ pace: Timeline.Pace, takesPlanes: Bool = false
     ) throws(TranscodeError) {
-        let plan = SamplePlan(options.time, of: summary)
-        geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
-        try geometry.check(limits, frames: plan.count)
-        decoder = try Decoder(bytes, limits: limits)
+        let (summary, options, plan) = (source.summary, source.options, source.plan)
+        geometry = source.geometry
+        try geometry.check(source.limits, frames: plan.count)
+        decoder = try Decoder(source.bytes, limits: source.limits)
         if takesPlanes, !options.undithers, let siting = decoder.siting {
             // In an image, browsers assume centred chroma.
             passer = try PlanePasser(geometry, siting, keepsSiting: pace == .video)

@@ -27,21 +27,19 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     /// - Parameters:
-    ///   - bytes: The whole file. It must stay valid for the lifetime of the source.
     ///   - hasAlpha: Whether transparent pixels stay transparent.
     ///   - pace: The pace of the output format.
     ///   - chroma: The resolution of the chroma planes.
     ///   - ending: The time from which all frames after three samples become samples.
     init(
-        _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits, options: TranscodeOptions,
-        hasAlpha: Bool = false, _ pace: Timeline.Pace = .video, chroma: ChromaFormat = .half, ending: Int = .max
+        _ source: ScannedSource<Decoder>, hasAlpha: Bool = false, _ pace: Timeline.Pace = .video,
+        chroma: ChromaFormat = .half, ending: Int = .max
     ) throws(TranscodeError) {
         self.chroma = chroma
         self.ending = ending
+        let background = source.options.background
         pictures = try PictureSource(
-            bytes, summary, limits: limits, options: options,
-            format: hasAlpha ? .rgba : .yuv(background: options.background), pace,
-            takesPlanes: !hasAlpha && chroma == .half)
+            source, format: hasAlpha ? .rgba : .yuv(background: background), pace, takesPlanes: !hasAlpha && chroma == .half)
         self.hasAlpha = hasAlpha
         let geometry = pictures.geometry
         if pictures.passer != nil {
@@ -49,9 +47,9 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         } else if hasAlpha {
             converter = .alpha(try AlphaConverter(geometry))
         } else if geometry.zoom > 1 || (geometry.hasMargin && !geometry.isScaled) {
-            converter = .zoom(try VideoZoom(geometry, background: options.background))
+            converter = .zoom(try VideoZoom(geometry, background: background))
         } else {
-            converter = geometry.isIdentity ? .identity : .scaler(try VideoScaler(geometry, background: options.background))
+            converter = geometry.isIdentity ? .identity : .scaler(try VideoScaler(geometry, background: background))
         }
         width = geometry.evenWidth
         height = geometry.evenHeight

@@ -8,10 +8,9 @@ enum AnimatedWebPOutput: OutputMaker {
         _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
-        let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        let pictures = try PictureSource<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: options, format: .rgba,
-            .image(timescale: AnimatedWebPWriter.timescale))
+        let source = try ScannedSource<Decoder>(transcoder, bytes)
+        let summary = source.summary
+        let pictures = try PictureSource(source, format: .rgba, .image(timescale: AnimatedWebPWriter.timescale))
         let (width, height) = (pictures.geometry.width, pictures.geometry.height)
         var encoder = try WebPFrameEncoder(width: width, height: height, quality: options.chosenQuality)
         var spool = PacketSpool(descriptor: descriptor)

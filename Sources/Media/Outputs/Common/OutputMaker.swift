@@ -56,10 +56,7 @@ extension OutputMaker {
         let mostBytes = options.maxBytes ?? MediaLimits.outputBytes
         if let result, result.bytes <= mostBytes || options.maxBytes == nil { return result }
         guard options.maxBytes != nil else { throw .tooLarge(.outputBytes, value: mostBytes + 1, maximum: mostBytes) }
-        let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        let content = try ContentProbe.content(
-            of: bytes, by: Decoder.self, summary, SamplePlan(options.time, of: summary), limits: transcoder.limits,
-            options: options)
+        let content = try ContentProbe.content(of: try ScannedSource<Decoder>(transcoder, bytes))
         var budget = ByteBudget(mostBytes, isDrawing: content.isDrawing)
         let isLossless = options.chosenQuality == nil && transcoder.output.traits.options.contains(.lossless)
         var quality = isLossless ? 100 : options.quality

@@ -160,8 +160,7 @@ extension AV1Tools {
 
 extension AV1Tools.Work {
     /// The work of the requested part in the requested size.
-    init(of content: PictureContent, _ summary: AnimationSummary, _ options: TranscodeOptions) {
-        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
+    init(of content: PictureContent, _ geometry: PictureGeometry) {
         let picture = geometry.width * geometry.height
         self.init(
             frames: content.frames, pixels: picture * content.frames,

@@ -17,11 +17,11 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     package var hasOneKeyframe: Bool
     let reordersFrames: Bool
 
-    init(_ transcoder: Transcoder, _ content: PictureContent) {
+    init(_ options: TranscodeOptions, _ content: PictureContent) {
         self.content = content
-        rateFactor = Self.rateFactor(quality: transcoder.options.quality, content)
-        hasOneKeyframe = transcoder.options.time.loops > 1
-        reordersFrames = transcoder.options.bframes == .automatic
+        rateFactor = Self.rateFactor(quality: options.quality, content)
+        hasOneKeyframe = options.time.loops > 1
+        reordersFrames = options.bframes == .automatic
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.

@@ -72,10 +72,8 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// Pictures after an excerpt that x264's lookahead takes into account.
     private static var lookahead: Int { 30 }
 
-    private let transcoder: Transcoder
+    private let source: ScannedSource<Decoder>
     private let content: PictureContent
-    private let bytes: UnsafeRawBufferPointer
-    private let summary: AnimationSummary
     /// The pixels of one picture of the animation.
     let pixels: Int
     private let width: Int
@@ -91,36 +89,24 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     private let isExcerpt: Bool
 
     /// Composes the pictures.
-    ///
-    /// - Parameters:
-    ///   - bytes: The whole file. It must stay valid for the lifetime of the trial.
-    ///   - summary: The summary of the same file.
-    init(
-        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ content: PictureContent
-    ) throws(TranscodeError) {
-        self.transcoder = transcoder
+    init(_ source: ScannedSource<Decoder>, _ content: PictureContent) throws(TranscodeError) {
+        self.source = source
         self.content = content
-        self.bytes = bytes
-        self.summary = summary
         let chroma = content.chroma
-        let source = try SampleSource<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: transcoder.options, chroma: chroma)
-        width = source.width
-        pixels = width * source.height
-        height = pixels > Self.mostPixelsOfPicture ? max(2, Self.mostPixelsOfBand / width / 2 * 2) : source.height
-        top = (source.height - height) / 4 * 2
+        let reader = try SampleSource(source, chroma: chroma)
+        width = reader.width
+        pixels = width * reader.height
+        height = pixels > Self.mostPixelsOfPicture ? max(2, Self.mostPixelsOfBand / width / 2 * 2) : reader.height
+        top = (reader.height - height) / 4 * 2
         let band = width * height
-        samples = SamplePlan(transcoder.options.time, of: summary).count
+        samples = source.plan.count
         let isShort = samples <= Self.mostPicturesOfWhole && samples * band <= Self.mostPixels
         let count = isShort ? samples : min(Self.mostPictures, max(2, Self.mostPixels / band / 2))
         let middle = max(count, samples / 2)
         isExcerpt = samples > 2 * count
-        let canvas = try OwnedPlanes(width: width, height: source.height, chroma)
-        while source.samples < middle + count,
-            try source.next(into: { () throws(TranscodeError) in canvas.planes }) != nil
-        {
-            let index = source.samples - 1
+        let canvas = try OwnedPlanes(width: width, height: reader.height, chroma)
+        while reader.samples < middle + count, try reader.next(into: { () throws(TranscodeError) in canvas.planes }) != nil {
+            let index = reader.samples - 1
             guard index < count || index >= middle else { continue }
             indices.append(index)
             pictures.append(try OwnedPlanes(copying: canvas, from: top, height: height))
@@ -131,24 +117,23 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// MP4 would be larger than its source. Nil if the animation has no picture.
     func target() throws(TranscodeError) -> (decibels: Double, stepsCoarser: Double)? {
         guard !indices.isEmpty else { return nil }
-        let settings = H264Settings(transcoder, content)
+        let settings = H264Settings(source.options, content)
         var (reached, bytesPerPicture) = try quality(ofMP4With: settings)
         var steps = 0.0
         let size = Int(bytesPerPicture * Double(samples))
-        if let coarser = try settings.coarser(after: size, transcoder, Decoder.self, bytes, summary) {
+        if let coarser = try settings.coarser(after: size, of: source) {
             steps = coarser.rateFactor - settings.rateFactor
             reached = try quality(ofMP4With: coarser).decibels
         }
-        let clear = Self.clear(quality: transcoder.options.quality)
+        let clear = Self.clear(quality: source.options.quality)
         return (min(reached, clear) + Self.correction(content, isExcerpt: isExcerpt), steps)
     }
 
     /// Returns the quality of the compared pictures in an MP4 of the animation, and the mean bytes per encoded picture.
     private func quality(ofMP4With settings: H264Settings) throws(TranscodeError) -> (decibels: Double, bytesPerPicture: Double)
     {
-        let source = try SampleSource<Decoder>(bytes, summary, limits: transcoder.limits, options: transcoder.options)
-        let canvas =
-            source.height > height ? try OwnedPlanes(width: width, height: source.height, source.chroma) : nil
+        let reader = try SampleSource(source)
+        let canvas = reader.height > height ? try OwnedPlanes(width: width, height: reader.height, reader.chroma) : nil
         let encoder = try VideoEncoder(width: width, height: height, settings: settings)
         let decoder = try PictureDecoder(encoder, H264Settings.self)
         var similarity = PictureSimilarity()
@@ -166,14 +151,14 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
         func planes() throws(TranscodeError) -> PixelConverter.Planes {
             if let canvas { canvas.planes } else { try encoder.planes() }
         }
-        while source.samples <= end, try source.next(into: planes) != nil {
+        while reader.samples <= end, try reader.next(into: planes) != nil {
             if let canvas { canvas.copy(from: top, height: height, to: try encoder.planes()) }
             try encoder.encode { packet throws(TranscodeError) in try decode(packet) }
         }
         try encoder.finish { packet throws(TranscodeError) in try decode(packet) }
         try decoder.decode(nil, compare)
         let share = Double(width * height) / Double(pixels)
-        return (similarity.decibels, Double(size) / share / Double(max(1, source.samples)))
+        return (similarity.decibels, Double(size) / share / Double(max(1, reader.samples)))
     }
 
     /// Returns the decibels to add to the quality of the H.264.

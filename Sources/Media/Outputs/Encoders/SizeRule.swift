@@ -6,12 +6,11 @@ enum SizeRule {
     /// Returns the bytes of a source with only the requested frames. If the part begins later and its first frame does not
     /// cover the canvas, the source's first frame counts instead, because it is a whole picture.
     fileprivate static func sourceBytes<Decoder: AnimationDecoder & ~Copyable>(
-        _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, limits: MediaLimits,
-        _ options: TimeOptions
+        _ source: ScannedSource<Decoder>
     ) throws(TranscodeError) -> Int {
-        let plan = SamplePlan(options, of: summary)
+        let (bytes, summary, plan) = (source.bytes, source.summary, source.plan)
         guard plan.count > 0, plan.first > 1 || plan.last < summary.delays.count else { return bytes.count }
-        var decoder = try Decoder(bytes, limits: limits)
+        var decoder = try Decoder(bytes, limits: source.limits)
         var (number, part, before) = (0, 0, 0)
         while try decoder.next() {
             _ = decoder.skipPixels()
@@ -29,12 +28,11 @@ extension MP4EncoderSettings {
     /// Returns the settings for another attempt after these produced `size` bytes per round; nil if this is not too large for
     /// the source, or if coarser settings would not help.
     func coarser<Decoder: AnimationDecoder & ~Copyable>(
-        after size: Int, _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer,
-        _ summary: AnimationSummary
+        after size: Int, of source: ScannedSource<Decoder>
     ) throws(TranscodeError) -> Self? {
         // Enlarged pixels are meant to be sharp, and a client's own limit replaces this rule.
-        guard transcoder.options.zoom == 1, transcoder.options.maxBytes == nil else { return nil }
-        let available = try SizeRule.sourceBytes(decoder, bytes, summary, limits: transcoder.limits, transcoder.options.time)
+        guard source.options.zoom == 1, source.options.maxBytes == nil else { return nil }
+        let available = try SizeRule.sourceBytes(source)
         return available > SizeRule.smallSource ? coarser(excess: Double(size) / Double(available)) : nil
     }
 }

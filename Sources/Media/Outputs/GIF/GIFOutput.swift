@@ -9,9 +9,9 @@ enum GIFOutput: OutputMaker {
         _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let options = transcoder.options
-        let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        let geometry = PictureGeometry(width: summary.width, height: summary.height, options: options)
-        let (width, height) = (geometry.width, geometry.height)
+        let source = try ScannedSource<Decoder>(transcoder, bytes)
+        let summary = source.summary
+        let (width, height) = (source.geometry.width, source.geometry.height)
         // GIF stores sides in 16 bits.
         let most = Int(UInt16.max)
         guard max(width, height) <= most else { throw .tooLarge(.side, value: max(width, height), maximum: most) }
@@ -22,7 +22,7 @@ enum GIFOutput: OutputMaker {
         meter.begin(total: summary.delays.count, passes: options.time.loops)
         for number in 0..<options.time.loops {
             if number > 0 { meter.beginNextPass() }
-            round = try add(transcoder, Decoder.self, bytes, summary, from: round.end, to: &file, meter)
+            round = try add(source, from: round.end, to: &file, meter)
             // Repeating a still picture changes nothing.
             if file.times.count == 1 { break }
         }
@@ -63,12 +63,9 @@ enum GIFOutput: OutputMaker {
 
     /// Adds all pictures of the animation once.
     private static func add<Decoder: AnimationDecoder & ~Copyable>(
-        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        from start: Int, to file: inout GIFFrames, _ meter: FrameMeter
+        _ source: ScannedSource<Decoder>, from start: Int, to file: inout GIFFrames, _ meter: FrameMeter
     ) throws(TranscodeError) -> Round {
-        let pictures = try PictureSource<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: transcoder.options, format: .rgba,
-            .image(timescale: FrameClock.timescale))
+        let pictures = try PictureSource(source, format: .rgba, .image(timescale: FrameClock.timescale))
         while let picture = try pictures.next() {
             meter.enter(frame: picture.frame)
             try file.add(try pictures.stillPicture(), at: start + picture.time)

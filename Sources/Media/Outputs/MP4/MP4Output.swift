@@ -3,71 +3,60 @@ internal import CMedia
 /// Writes a video in MP4: samples ▸ encoder ▸ muxer.
 enum MP4Output: OutputMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
-        _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
+        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
         _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
-        let summary = try AnimationSummary(scanning: bytes, by: decoder, limits: transcoder.limits)
-        if let copy = try ClipCopy(transcoder, bytes), let result = try copy.write(summary, to: descriptor, progress) {
+        var source = try ScannedSource<Decoder>(transcoder, bytes)
+        if let copy = try ClipCopy(transcoder, bytes), let result = try copy.write(source.summary, to: descriptor, progress) {
             return result
         }
-        let plan = SamplePlan(transcoder.options.time, of: summary)
-        let content = try ContentProbe.content(
-            of: bytes, by: decoder, summary, plan, limits: transcoder.limits, options: transcoder.options)
-        let transcoder = transcoder.decided(by: content)
-        switch transcoder.options.codec {
-        case .h264:
-            let settings = H264Settings(transcoder, content)
-            return try attempt(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
+        let content = try source.decideByContent()
+        switch source.options.codec {
+        case .h264: return try attempt(source, H264Settings(source.options, content), to: descriptor, progress)
         case .av1:
-            let tools = AV1Tools(content, AV1Tools.Work(of: content, summary, transcoder.options))
+            let tools = AV1Tools(content, AV1Tools.Work(of: content, source.geometry))
             let quantizer = try AV1Tools.search.quantizer(
-                try QualityTrial(transcoder, decoder, bytes, summary, content),
-                first: tools.quantizer(quality: transcoder.options.quality)
+                try QualityTrial(source, content), first: tools.quantizer(quality: source.options.quality)
             ) { AV1Settings(tools.forTrial, quantizer: $0) }
-            let settings = AV1Settings(tools, quantizer: quantizer)
-            return try attempt(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
+            return try attempt(source, AV1Settings(tools, quantizer: quantizer), to: descriptor, progress)
         }
     }
 
     /// Writes an MP4 with the settings. If it is too large, writes it again with coarser settings.
     private static func attempt<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
-        _ transcoder: Transcoder, _ decoder: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
+        _ source: ScannedSource<Decoder>, _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
-        let result = try encode(transcoder, decoder, bytes, summary, settings, to: descriptor, progress)
-        let round = result.bytes / transcoder.options.time.loops
-        guard let coarser = try settings.coarser(after: round, transcoder, decoder, bytes, summary) else { return result }
+        let result = try encode(source, settings, to: descriptor, progress)
+        let round = result.bytes / source.options.time.loops
+        guard let coarser = try settings.coarser(after: round, of: source) else { return result }
         try FileOutput.truncate(descriptor)
-        return try encode(transcoder, decoder, bytes, summary, coarser, to: descriptor, progress)
+        return try encode(source, coarser, to: descriptor, progress)
     }
 
     /// Writes an MP4 with the settings.
     static func encode<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
-        _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary,
-        _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
+        _ source: ScannedSource<Decoder>, _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
-        let options = transcoder.options
-        let plan = SamplePlan(options.time, of: summary)
+        let (summary, plan, loops) = (source.summary, source.plan, source.options.time.loops)
         // The encoder must know the last two samples when they come, so they are those of the last two frames.
-        let source = try SampleSource<Decoder>(
-            bytes, summary, limits: transcoder.limits, options: options, chroma: settings.plane.chroma,
-            ending: settings.reordersFrames ? plan.lastButOne : .max)
-        let size = Settings.needsEvenSides ? (source.width, source.height) : (source.geometry.width, source.geometry.height)
+        let samples = try SampleSource(
+            source, chroma: settings.plane.chroma, ending: settings.reordersFrames ? plan.lastButOne : .max)
+        let size = Settings.needsEvenSides ? (samples.width, samples.height) : (samples.geometry.width, samples.geometry.height)
         let encoder = try VideoEncoder(
             width: size.0, height: size.1,
-            highestRate: AVRational(num: Int32(source.timescale), den: Int32(clamping: max(1, plan.shortest))),
-            settings: settings, siting: source.siting)
+            highestRate: AVRational(num: Int32(samples.timescale), den: Int32(clamping: max(1, plan.shortest))),
+            settings: settings, siting: samples.siting)
         var muxer = try MP4Muxer(
-            descriptor: descriptor, timescale: source.timescale, repeats: options.time.loops > 1
+            descriptor: descriptor, timescale: samples.timescale, repeats: loops > 1
         ) { parameters throws(TranscodeError) in
             try encoder.describe(parameters)
             let shortest = min(plan.shortest, plan.lastDuration)
-            try stateDuration(of: max(1, shortest), timescale: source.timescale, in: parameters)
+            try stateDuration(of: max(1, shortest), timescale: samples.timescale, in: parameters)
         }
         progress.begin(total: summary.delays.count)
-        let thread = transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(source) : nil
+        let thread = source.transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(samples) : nil
         defer { thread?.stop() }
-        while let sample = try source.nextSample(on: thread, into: { () throws(TranscodeError) in try encoder.planes() }) {
+        while let sample = try samples.nextSample(on: thread, into: { () throws(TranscodeError) in try encoder.planes() }) {
             muxer.expect(time: sample.time)
             progress.enter(frame: sample.frame)
             // The last frame is thus decoded last. If the source breaks off, the last sample is an earlier one, as the muxer
@@ -79,10 +68,9 @@ enum MP4Output: OutputMaker {
                 progress.leave()
             }
         }
-        let round = source.end
-        let loops = options.time.loops
+        let round = samples.end
         // A repeated still picture is one sample for the whole time, unless this exceeds the longest sample.
-        let isStill = source.samples == 1
+        let isStill = samples.samples == 1
         let isOneSample = isStill && round * loops <= Timeline.longestSample
         if isStill && !isOneSample { try encodeAgain(encoder, every: round, rounds: loops, into: &muxer) }
         try encoder.finish { packet throws(TranscodeError) in
@@ -92,9 +80,9 @@ enum MP4Output: OutputMaker {
         let length = try isStill ? muxer.finish(end: round * loops) : muxer.finish(end: round, rounds: loops)
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: size.0, height: size.1,
-            frames: source.frames, samples: isOneSample ? 1 : source.samples * loops, duration: round * loops,
-            timescale: source.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
-            isBrokenOff: source.isBrokenOff, isUndithered: source.isUndithered, bytes: length)
+            frames: samples.frames, samples: isOneSample ? 1 : samples.samples * loops, duration: round * loops,
+            timescale: samples.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
+            isBrokenOff: samples.isBrokenOff, isUndithered: samples.isUndithered, bytes: length)
     }
 
     /// States in the parameters of H.264 how long a picture lasts at least. The encoder is told otherwise for its rate control, and

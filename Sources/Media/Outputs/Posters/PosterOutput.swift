@@ -52,17 +52,11 @@ extension PosterMaker {
     private static func videoLosesDither<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer
     ) throws(TranscodeError) -> Bool {
-        let summary: AnimationSummary
-        do throws(TranscodeError) {
-            summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: transcoder.limits)
-        } catch {
-            // The frames up to the poster keep the limits: composing them throws otherwise.
-            return false
-        }
-        return try ContentProbe.content(
-            of: bytes, by: Decoder.self, summary, SamplePlan(TimeOptions(), of: summary), limits: transcoder.limits,
-            options: transcoder.options
-        ).losesDither
+        var transcoder = transcoder
+        transcoder.options.time = TimeOptions()
+        // If the scan fails, the frames up to the poster keep the limits: composing them throws otherwise.
+        guard let source = try? ScannedSource<Decoder>(transcoder, bytes) else { return false }
+        return try ContentProbe.content(of: source).losesDither
     }
 }
 
