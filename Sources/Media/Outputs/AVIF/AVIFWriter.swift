@@ -57,7 +57,7 @@ struct AVIFWriter {
         func head(_ offset: Int) -> [UInt8] {
             fileType(isSequence: isSequence) + meta(planes, offset)
                 + (isSequence ? movie(planes, pictures, end: end, rounds: rounds, offset) : [])
-                + ISOBoxWriter.number(data + 8, 4) + ISOBoxWriter.text("mdat")
+                + [UInt8].number(data + 8, 4) + [UInt8].text("mdat")
         }
         var layout = FileLayout()
         // The length of the header does not depend on the positions in it.
@@ -71,74 +71,58 @@ struct AVIFWriter {
         let profile =
             color.profile == 0 && level <= Self.highestBaselineLevel
             ? ["MA1B"] : level <= Self.highestAdvancedLevel ? ["MA1A"] : []
-        let brands =
-            (isSequence ? ["avif", "avis", "msf1", "iso8", "mif1", "miaf"] : ["avif", "mif1", "miaf"])
-            + profile
-        return ISOBoxWriter.box(
-            "ftyp", ISOBoxWriter.text(isSequence ? "avis" : "avif"), ISOBoxWriter.zeros(4),
-            brands.flatMap { ISOBoxWriter.text($0) })
+        let brands = (isSequence ? ["avif", "avis", "msf1", "iso8", "mif1", "miaf"] : ["avif", "mif1", "miaf"]) + profile
+        return .box("ftyp", .text(isSequence ? "avis" : "avif"), .zeros(4), brands.flatMap([UInt8].text))
     }
 
     // MARK: Still image
 
     /// Returns the first picture as an item, with its alpha as an auxiliary item.
     private func meta(_ planes: [Plane], _ offset: Int) -> [UInt8] {
-        let number = ISOBoxWriter.number
-        var places: [UInt8] = []
-        for plane in planes {
-            places += number(plane.number, 2) + number(0, 2) + number(1, 2)
-            places += number(offset + plane.chunks[0], 4)
-            places += number(plane.sizes[0], 4)
+        let places = planes.flatMap { plane in
+            [(plane.number, 2), (0, 2), (1, 2), (offset + plane.chunks[0], 4), (plane.sizes[0], 4)].flatMap([UInt8].number)
         }
         let entries = planes.flatMap { plane in
-            ISOBoxWriter.full(
-                "infe", version: 2, number(plane.number, 2), number(0, 2), ISOBoxWriter.text("av01"), [0])
+            [UInt8].fullBox("infe", version: 2, .number(plane.number, 2), .number(0, 2), .text("av01"), [0])
         }
-        let reference = ISOBoxWriter.full("iref", ISOBoxWriter.box("auxl", number(2, 2), number(1, 2), number(1, 2)))
-        return ISOBoxWriter.full(
-            "meta", handler("pict"), ISOBoxWriter.full("pitm", number(1, 2)),
-            ISOBoxWriter.full("iloc", [0x44, 0x00], number(planes.count, 2), places),
-            ISOBoxWriter.full("iinf", number(planes.count, 2), entries), planes.count > 1 ? reference : [],
-            properties(planes))
+        let reference: [UInt8] = .fullBox("iref", .box("auxl", .number(2, 2), .number(1, 2), .number(1, 2)))
+        return .fullBox(
+            "meta", handler("pict"), .fullBox("pitm", .number(1, 2)),
+            .fullBox("iloc", [0x44, 0x00], .number(planes.count, 2), places),
+            .fullBox("iinf", .number(planes.count, 2), entries), planes.count > 1 ? reference : [], properties(planes))
     }
 
     private func properties(_ planes: [Plane]) -> [UInt8] {
-        let number = ISOBoxWriter.number
-        var boxes = [
-            ISOBoxWriter.full("ispe", number(width, 4), number(height, 4)), ISOBoxWriter.full("pixi", [3, 8, 8, 8]),
-            configuration(color), colors,
+        var boxes: [[UInt8]] = [
+            .fullBox("ispe", .number(width, 4), .number(height, 4)), .fullBox("pixi", [3, 8, 8, 8]), configuration(color),
+            colors,
         ]
-        // Indices of the properties, starting at 1.
+        // The number of an item, and the indices of its properties, starting at 1.
         let essential: UInt8 = 0x80
-        var associations: [UInt8] = number(1, 2)
-        associations += [4, 1, 2, essential | 3, 4]
+        var associations: [UInt8] = [0, 1, 4, 1, 2, essential | 3, 4]
         if let alpha {
             boxes += [
-                ISOBoxWriter.full("pixi", [1, 8]), configuration(alpha),
-                ISOBoxWriter.full("auxC", ISOBoxWriter.text(Self.alphaType + "\0")),
+                .fullBox("pixi", [1, 8]), configuration(alpha), .fullBox("auxC", .text(Self.alphaType + "\0")),
             ]
-            associations += number(2, 2)
-            associations += [4, 1, 5, essential | 6, 7]
+            associations += [0, 2, 4, 1, 5, essential | 6, 7]
         }
-        let container = ISOBoxWriter.box("ipco", boxes.flatMap { $0 })
-        return ISOBoxWriter.box("iprp", container, ISOBoxWriter.full("ipma", number(planes.count, 4), associations))
+        return .box(
+            "iprp", .box("ipco", boxes.flatMap { $0 }), .fullBox("ipma", .number(planes.count, 4), associations))
     }
 
     /// Returns `av1C` (AV1 in ISO-BMFF §2.3). The pictures themselves contain the sequence header.
     private func configuration(_ stream: AV1Stream) -> [UInt8] {
         let format = stream.tier << 7 | (stream.isMonochrome ? 0x10 : 0) | (stream.profile == 0 ? 0x0c : 0)
-        return ISOBoxWriter.box("av1C", [0x81, UInt8(stream.profile << 5 | stream.level), UInt8(format), 0])
+        return .box("av1C", [0x81, UInt8(stream.profile << 5 | stream.level), UInt8(format), 0])
     }
 
     /// `colr`: BT.709 primaries and matrix, sRGB transfer, limited range (ITU-T H.273).
     private var colors: [UInt8] {
-        ISOBoxWriter.box(
-            "colr", ISOBoxWriter.text("nclx"), ISOBoxWriter.number(1, 2), ISOBoxWriter.number(13, 2), ISOBoxWriter.number(1, 2),
-            [0])
+        .box("colr", .text("nclx"), .number(1, 2), .number(13, 2), .number(1, 2), [0])
     }
 
     private func handler(_ kind: String) -> [UInt8] {
-        ISOBoxWriter.full("hdlr", ISOBoxWriter.zeros(4), ISOBoxWriter.text(kind), ISOBoxWriter.zeros(12 + 1))
+        .fullBox("hdlr", .zeros(4), .text(kind), .zeros(12 + 1))
     }
 
     // MARK: Sequence
@@ -146,60 +130,49 @@ struct AVIFWriter {
     private func movie(
         _ planes: [Plane], _ pictures: [EncodedPicture], end: Int, rounds: Int, _ offset: Int
     ) -> [UInt8] {
-        let number = ISOBoxWriter.number
         let length = end * rounds
         let shown = plays.map { $0 * length } ?? Self.indefinite
         // Readers derive the number of plays from the tracks' durations. Encoders write an endless duration in 64 bits, the
         // only form that FFmpeg supports.
         let movieTime = TimeFields(largest: shown == Self.indefinite ? .max : shown)
-        let header = ISOBoxWriter.full(
-            "mvhd", version: movieTime.version, movieTime.dates, number(timescale, 4), movieTime(shown), number(0x10000, 4),
-            number(0x100, 2), ISOBoxWriter.zeros(10), ISOBoxWriter.unityMatrix, ISOBoxWriter.zeros(24),
-            number(planes.count + 1, 4))
+        let header: [UInt8] = .fullBox(
+            "mvhd", version: movieTime.version, movieTime.dates, .number(timescale, 4), movieTime(shown), .number(0x10000, 4),
+            .number(0x100, 2), .zeros(10), .unityMatrix, .zeros(24), .number(planes.count + 1, 4))
         let times = times(pictures, end: end, rounds: rounds)
         let keys = keys(pictures, rounds: rounds)
-        let tracks = planes.flatMap { plane in
+        let tracks = planes.flatMap { plane -> [UInt8] in
             let mediaTime = TimeFields(largest: length)
-            let head = ISOBoxWriter.full(
-                "tkhd", version: movieTime.version, flags: 1, movieTime.dates, number(plane.number, 4), ISOBoxWriter.zeros(4),
-                movieTime(shown), ISOBoxWriter.zeros(16), ISOBoxWriter.unityMatrix, number(width << 16, 4),
-                number(height << 16, 4))
-            let reference = plane.isAlpha ? ISOBoxWriter.box("tref", ISOBoxWriter.box("auxl", number(1, 4))) : []
+            let head: [UInt8] = .fullBox(
+                "tkhd", version: movieTime.version, flags: 1, movieTime.dates, .number(plane.number, 4), .zeros(4),
+                movieTime(shown), .zeros(16), .unityMatrix, .number(width << 16, 4), .number(height << 16, 4))
             // Flag 1: the edit, which is the whole sequence, repeats for the track's duration (ISO/IEC 14496-12 §8.6.6).
-            let edits = ISOBoxWriter.box(
-                "edts",
-                ISOBoxWriter.full(
-                    "elst", version: mediaTime.version, flags: plays == 1 ? 0 : 1, number(1, 4), mediaTime(length),
-                    mediaTime(0),
-                    number(0x10000, 4)))
-            let table = ISOBoxWriter.box(
-                "stbl", description(plane), times, keys, places(plane, rounds: rounds, offset))
-            let media = ISOBoxWriter.box(
-                "mdia",
-                ISOBoxWriter.full(
-                    "mdhd", version: mediaTime.version, mediaTime.dates, number(timescale, 4), mediaTime(length),
-                    number(0x55c4, 2),
-                    ISOBoxWriter.zeros(2)), handler(plane.isAlpha ? "auxv" : "pict"),
-                ISOBoxWriter.box(
-                    "minf", ISOBoxWriter.full("vmhd", flags: 1, ISOBoxWriter.zeros(8)),
-                    ISOBoxWriter.box("dinf", ISOBoxWriter.full("dref", number(1, 4), ISOBoxWriter.full("url ", flags: 1))),
-                    table))
-            return ISOBoxWriter.box("trak", head, reference, edits, media)
+            let edits: [UInt8] = .fullBox(
+                "elst", version: mediaTime.version, flags: plays == 1 ? 0 : 1, .number(1, 4), mediaTime(length), mediaTime(0),
+                .number(0x10000, 4))
+            let mediaHeader: [UInt8] = .fullBox(
+                "mdhd", version: mediaTime.version, mediaTime.dates, .number(timescale, 4), mediaTime(length),
+                .number(0x55c4, 2), .zeros(2))
+            let information: [UInt8] = .box(
+                "minf", .fullBox("vmhd", flags: 1, .zeros(8)),
+                .box("dinf", .fullBox("dref", .number(1, 4), .fullBox("url ", flags: 1))),
+                .box("stbl", description(plane), times, keys, places(plane, rounds: rounds, offset)))
+            return .box(
+                "trak", head, plane.isAlpha ? .box("tref", .box("auxl", .number(1, 4))) : [], .box("edts", edits),
+                .box("mdia", mediaHeader, handler(plane.isAlpha ? "auxv" : "pict"), information))
         }
-        return ISOBoxWriter.box("moov", header, tracks)
+        return .box("moov", header, tracks)
     }
 
     /// Returns `stsd`: one AV1 entry, marked if it is alpha.
     private func description(_ plane: Plane) -> [UInt8] {
-        let number = ISOBoxWriter.number
         // Pictures may reference each other freely (`ccst`, ISO/IEC 23008-12 §7.2.3).
-        let constraints = ISOBoxWriter.full("ccst", [0x7c, 0, 0, 0])
-        let entry = ISOBoxWriter.box(
-            "av01", ISOBoxWriter.zeros(6), number(1, 2), ISOBoxWriter.zeros(16), number(width, 2), number(height, 2),
-            number(0x48_0000, 4), number(0x48_0000, 4), ISOBoxWriter.zeros(4), number(1, 2), ISOBoxWriter.zeros(32),
-            number(0x18, 2), number(0xffff, 2), configuration(plane.stream), plane.isAlpha ? [] : colors, constraints,
-            plane.isAlpha ? ISOBoxWriter.full("auxi", ISOBoxWriter.text(Self.alphaType + "\0")) : [])
-        return ISOBoxWriter.full("stsd", number(1, 4), entry)
+        let constraints: [UInt8] = .fullBox("ccst", [0x7c, 0, 0, 0])
+        let entry: [UInt8] = .box(
+            "av01", .zeros(6), .number(1, 2), .zeros(16), .number(width, 2), .number(height, 2), .number(0x48_0000, 4),
+            .number(0x48_0000, 4), .zeros(4), .number(1, 2), .zeros(32), .number(0x18, 2), .number(0xffff, 2),
+            configuration(plane.stream), plane.isAlpha ? [] : colors, constraints,
+            plane.isAlpha ? .fullBox("auxi", .text(Self.alphaType + "\0")) : [])
+        return .fullBox("stsd", .number(1, 4), entry)
     }
 
     /// Returns `stts`: the durations, run-length encoded.
@@ -215,27 +188,28 @@ struct AVIFWriter {
                 }
             }
         }
-        let entries = runs.flatMap { ISOBoxWriter.number($0.count, 4) + ISOBoxWriter.number($0.duration, 4) }
-        return ISOBoxWriter.full("stts", ISOBoxWriter.number(runs.count, 4), entries)
+        let entries = runs.flatMap { [UInt8].number($0.count, 4) + [UInt8].number($0.duration, 4) }
+        return .fullBox("stts", .number(runs.count, 4), entries)
     }
 
     /// Returns `stss`: the pictures from which a decoder can start.
     private func keys(_ pictures: [EncodedPicture], rounds: Int) -> [UInt8] {
         let first = pictures.indices.filter { pictures[$0].isKey }
         let all = (0..<rounds).flatMap { round in first.map { $0 + round * pictures.count + 1 } }
-        return ISOBoxWriter.full("stss", ISOBoxWriter.number(all.count, 4), all.flatMap { ISOBoxWriter.number($0, 4) })
+        return .fullBox("stss", .number(all.count, 4), all.flatMap { [UInt8].number($0, 4) })
     }
 
     /// Returns `stsz`, `stsc` and `stco`: the sizes and positions of the pictures.
     private func places(_ plane: Plane, rounds: Int, _ offset: Int) -> [UInt8] {
-        let number = ISOBoxWriter.number
-        let sizes = plane.sizes.flatMap { number($0, 4) }
-        let positions = plane.chunks.flatMap { number(offset + $0, 4) }
+        let sizes = plane.sizes.flatMap { [UInt8].number($0, 4) }
+        let positions = plane.chunks.flatMap { [UInt8].number(offset + $0, 4) }
         let perChunk = plane.sizes.count / plane.chunks.count
-        return ISOBoxWriter.full(
-            "stsz", ISOBoxWriter.zeros(4), number(plane.sizes.count * rounds, 4), (0..<rounds).flatMap { _ in sizes })
-            + ISOBoxWriter.full("stsc", number(1, 4), number(1, 4), number(perChunk, 4), number(1, 4))
-            + ISOBoxWriter.full("stco", number(plane.chunks.count * rounds, 4), (0..<rounds).flatMap { _ in positions })
+        let boxes: [[UInt8]] = [
+            .fullBox("stsz", .zeros(4), .number(plane.sizes.count * rounds, 4), (0..<rounds).flatMap { _ in sizes }),
+            .fullBox("stsc", .number(1, 4), .number(1, 4), .number(perChunk, 4), .number(1, 4)),
+            .fullBox("stco", .number(plane.chunks.count * rounds, 4), (0..<rounds).flatMap { _ in positions }),
+        ]
+        return boxes.flatMap { $0 }
     }
 }
 
@@ -248,7 +222,7 @@ private struct TimeFields {
 
     var version: UInt8 { isLong ? 1 : 0 }
     /// The creation and modification dates, which are not stated.
-    var dates: [UInt8] { ISOBoxWriter.zeros(isLong ? 16 : 8) }
+    var dates: [UInt8] { .zeros(isLong ? 16 : 8) }
 
-    func callAsFunction(_ duration: Int) -> [UInt8] { ISOBoxWriter.number(duration, isLong ? 8 : 4) }
+    func callAsFunction(_ duration: Int) -> [UInt8] { .number(duration, isLong ? 8 : 4) }
 }

@@ -50,7 +50,7 @@ struct AnimatedWebPWriter {
             count = rounds * durations.reduce(0) { $0 + Self.parts($1).count }
         }
         var layout = FileLayout()
-        layout.append(Array("RIFF".utf8) + Self.number(body.length + 4, 4) + Array("WEBP".utf8))
+        layout.append(.text("RIFF") + .littleEndian(body.length + 4, 4) + .text("WEBP"))
         layout.append(body)
         return (layout, count)
     }
@@ -79,26 +79,21 @@ struct AnimatedWebPWriter {
     /// `VP8X` (§2.7.1.1).
     private func extendedHeader(isAnimation: Bool, hasAlpha: Bool) -> [UInt8] {
         let flags: UInt8 = (isAnimation ? 0x02 : 0) | (hasAlpha ? 0x10 : 0)
-        return Self.chunk("VP8X", [flags, 0, 0, 0] + Self.number(width - 1, 3) + Self.number(height - 1, 3))
+        return Self.chunk("VP8X", [flags, 0, 0, 0] + .littleEndian(width - 1, 3) + .littleEndian(height - 1, 3))
     }
 
     /// `ANIM` (§2.7.1.2), with a transparent background.
     private var animationHeader: [UInt8] {
-        Self.chunk("ANIM", [0, 0, 0, 0] + Self.number(plays.map { min($0, 0xffff) } ?? 0, 2))
+        Self.chunk("ANIM", [0, 0, 0, 0] + .littleEndian(plays.map { min($0, 0xffff) } ?? 0, 2))
     }
 
     /// Returns the beginning of `ANMF` (§2.7.1.3), before the chunks of the picture.
     private static func header(_ area: Rectangle, _ duration: Int, blends: Bool, bytes: Int) -> [UInt8] {
-        let fields = [area.x / 2, area.y / 2, area.width - 1, area.height - 1, duration].flatMap { number($0, 3) }
-        return Array("ANMF".utf8) + number(fields.count + 1 + bytes, 4) + fields + [blends ? 0 : 2]
+        let fields = [area.x / 2, area.y / 2, area.width - 1, area.height - 1, duration].flatMap { [UInt8].littleEndian($0, 3) }
+        return .text("ANMF") + .littleEndian(fields.count + 1 + bytes, 4) + fields + [blends ? 0 : 2]
     }
 
     private static func chunk(_ name: String, _ contents: [UInt8]) -> [UInt8] {
-        Array(name.utf8) + number(contents.count, 4) + contents
-    }
-
-    /// Returns a little-endian number of the given size in bytes.
-    private static func number(_ value: Int, _ count: Int) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        .text(name) + .littleEndian(contents.count, 4) + contents
     }
 }

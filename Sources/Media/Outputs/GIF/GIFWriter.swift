@@ -41,7 +41,7 @@ struct GIFWriter {
 
     /// The screen and the global palette (§17–19).
     private var header: [UInt8] {
-        Array("GIF89a".utf8) + Self.number(width) + Self.number(height) + [UInt8(0xf0 | (palette.bits - 1)), 0, 0]
+        .text("GIF89a") + .littleEndian(width, 2) + .littleEndian(height, 2) + [UInt8(0xf0 | (palette.bits - 1)), 0, 0]
             + palette.bytes
     }
 
@@ -49,13 +49,13 @@ struct GIFWriter {
     static func repetition(plays: Int?) -> [UInt8] {
         if plays == 1 { return [] }
         let count = plays.map { min($0 - 1, Int(UInt16.max)) } ?? 0
-        return [0x21, 0xff, 11] + Array("NETSCAPE2.0".utf8) + [3, 1] + Self.number(count) + [0]
+        return [0x21, 0xff, 11] + .text("NETSCAPE2.0") + [3, 1] + .littleEndian(count, 2) + [0]
     }
 
     /// The graphic control extension (§23).
     static func control(_ disposal: AnimationFrame.Disposal, transparent: UInt8?, delay: Int) -> [UInt8] {
         let fields = disposal.rawValue << 2 | (transparent == nil ? 0 : 1)
-        return [0x21, 0xf9, 4, fields] + number(delay) + [transparent ?? 0, 0]
+        return [0x21, 0xf9, 4, fields] + .littleEndian(delay, 2) + [transparent ?? 0, 0]
     }
 
     /// The image descriptor (§20) and the palette of the frame.
@@ -63,11 +63,7 @@ struct GIFWriter {
         let area = frame.frame.rectangle
         let palette = frame.frame.palette
         let fields = palette.isEmpty ? 0 : UInt8(0x80 | ((palette.count / 3).trailingZeroBitCount - 1))
-        return [0x2c] + [area.x, area.y, area.width, area.height].flatMap(number) + [fields] + palette
-    }
-
-    /// Returns a little-endian 16-bit number.
-    private static func number(_ value: Int) -> [UInt8] {
-        [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)]
+        let sides = [area.x, area.y, area.width, area.height].flatMap { [UInt8].littleEndian($0, 2) }
+        return [0x2c] + sides + [fields] + palette
     }
 }

@@ -135,6 +135,6 @@ struct MP4Index: ~Copyable {
         _ value: Int, _ count: Int, at position: Int, in bytes: inout [UInt8]
     ) throws(TranscodeError) {
         guard value >= 0, count == 8 || value < 1 << 32 else { throw malformed }
-        bytes.replaceSubrange(position..<position + count, with: ISOBoxWriter.number(value, count))
+        bytes.replaceSubrange(position..<position + count, with: [UInt8].number(value, count))
     }
 }

@@ -1,18 +1,21 @@
-/// Writes boxes of the ISO base media file format (ISO/IEC 14496-12 §4.2).
-enum ISOBoxWriter {
+/// Bytes of an ISO base media file (ISO/IEC 14496-12 §4.2).
+extension [UInt8] {
     static func box(_ kind: String, _ contents: [UInt8]...) -> [UInt8] {
         let contents = contents.flatMap { $0 }
-        return number(contents.count + 8, 4) + Array(kind.utf8) + contents
+        return number(contents.count + 8, 4) + text(kind) + contents
     }
 
     /// Returns a box with version and flags.
-    static func full(_ kind: String, version: UInt8 = 0, flags: Int = 0, _ contents: [UInt8]...) -> [UInt8] {
+    static func fullBox(_ kind: String, version: UInt8 = 0, flags: Int = 0, _ contents: [UInt8]...) -> [UInt8] {
         box(kind, [version] + number(flags, 3) + contents.flatMap { $0 })
     }
 
     /// Returns a big-endian number of the given size in bytes.
-    static func number(_ value: Int, _ count: Int) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * (count - 1 - $0))) }
+    static func number(_ value: Int, _ count: Int) -> [UInt8] { littleEndian(value, count).reversed() }
+
+    /// Returns a little-endian number of the given size in bytes.
+    static func littleEndian(_ value: Int, _ count: Int) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
     }
 
     static func zeros(_ count: Int) -> [UInt8] { Array(repeating: 0, count: count) }
