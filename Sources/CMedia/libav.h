@@ -131,8 +131,8 @@ static inline void *gifreel_chroma_scaler_open(int source_width, int source_heig
     return scaler;
 }
 
-/// Scales a picture. Returns the number of rows written, or an AVERROR.
-static inline int gifreel_chroma_scaler_run(
+/// Scales a picture, or one plane, which is then its luma. Returns the number of rows written, or an AVERROR.
+static inline int gifreel_scaler_run(
     void *scaler, const uint8_t *luma, const uint8_t *cb, const uint8_t *cr, int luma_stride, int cb_stride, int cr_stride,
     int rows, uint8_t *target_luma, uint8_t *target_cb, uint8_t *target_cr, int target_luma_stride, int target_cb_stride,
     int target_cr_stride) {
@@ -144,15 +144,5 @@ static inline int gifreel_chroma_scaler_run(
 }
 
 static inline void gifreel_scaler_close(void *scaler) { sws_freeContext((struct SwsContext *)scaler); }
-
-/// Scales one plane. Returns the number of rows written, or an AVERROR.
-static inline int gifreel_scaler_run(
-    void *scaler, const uint8_t *source, int source_stride, int source_rows, uint8_t *target, int target_stride) {
-    const uint8_t *const sources[4] = {source, NULL, NULL, NULL};
-    const int source_strides[4] = {source_stride, 0, 0, 0};
-    uint8_t *const targets[4] = {target, NULL, NULL, NULL};
-    const int target_strides[4] = {target_stride, 0, 0, 0};
-    return sws_scale((struct SwsContext *)scaler, sources, source_strides, 0, source_rows, targets, target_strides);
-}
 
 #endif

@@ -84,7 +84,8 @@ private final class ScalingStep {
     func scale(
         _ source: UnsafePointer<UInt8>, stride: Int, into target: UnsafeMutablePointer<UInt8>, stride targetStride: Int
     ) throws(TranscodeError) {
-        let done = gifreel_scaler_run(context, source, Int32(stride), Int32(rows), target, Int32(targetStride))
+        let done = gifreel_scaler_run(
+            context, source, nil, nil, Int32(stride), 0, 0, Int32(rows), target, nil, nil, Int32(targetStride), 0, 0)
         guard done > 0 else { throw .library(.scale, code: done) }
     }
 }

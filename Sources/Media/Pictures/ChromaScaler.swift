@@ -27,7 +27,7 @@ final class ChromaScaler {
         into target: (UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<UInt8>, UnsafeMutablePointer<UInt8>),
         strides: (Int, Int, Int)
     ) throws(TranscodeError) {
-        let done = gifreel_chroma_scaler_run(
+        let done = gifreel_scaler_run(
             context, source.luma, source.cb, source.cr, Int32(source.lumaStride), Int32(source.cbStride),
             Int32(source.crStride), Int32(rows), target.0, target.1, target.2, Int32(strides.0), Int32(strides.1),
             Int32(strides.2))
