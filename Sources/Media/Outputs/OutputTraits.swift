@@ -106,15 +106,15 @@ extension OutputTraits {
         inspect: withoutCodecs(GIFInspection.inspect))
     fileprivate static let jpg = OutputTraits(
         name: "jpg", mediaType: "image/jpeg", kind: .poster, options: [.size, .background, .quality, .frame, .pixels],
-        version: PosterEncoder.version, encoder: nil, isRequired: true, make: JPEGOutput.convert,
+        version: PosterEncoder.version, encoder: nil, isRequired: true, make: PosterOutput.convert,
         inspect: withoutCodecs(JPEGInspection.inspect))
     fileprivate static let png = OutputTraits(
         name: "png", mediaType: "image/png", kind: .poster, options: [.size, .frame, .pixels],
-        version: PosterEncoder.version, encoder: nil, isRequired: true, make: PNGOutput.convert,
+        version: PosterEncoder.version, encoder: nil, isRequired: true, make: PosterOutput.convert,
         inspect: withoutCodecs(PNGInspection.inspect))
     fileprivate static let webp = OutputTraits(
         name: "webp", mediaType: "image/webp", kind: .poster, options: [.size, .quality, .frame, .pixels],
-        version: PosterEncoder.version, encoder: nil, isRequired: false, make: WebPOutput.convert,
+        version: PosterEncoder.version, encoder: nil, isRequired: false, make: PosterOutput.convert,
         inspect: withoutCodecs(WebPInspection.inspect))
     fileprivate static let facts = OutputTraits(
         name: "json", mediaType: "application/json", kind: .facts, options: [.facts],

@@ -17,9 +17,7 @@ package struct Placeholder: Sendable, Equatable {
     init(_ canvas: borrowing Canvas) throws(TranscodeError) {
         dominantColor = Self.dominantColor(try Self.picture(canvas, side: Self.countedSide))
         var file: [UInt8] = []
-        try PosterEncoder.encode(try Self.picture(canvas, side: Self.side), by: .webp, quality: Self.quality) {
-            file = Array($0)
-        }
+        try PosterEncoder.encodeWebP(try Self.picture(canvas, side: Self.side), quality: Self.quality) { file = Array($0) }
         guard Self.isImage(file) else { throw .failed(.encode, code: 0) }
         image = file
         blurHash = BlurHash.encode(canvas)

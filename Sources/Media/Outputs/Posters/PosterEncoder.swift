@@ -14,15 +14,17 @@ enum PosterEncoder {
 
     /// Encodes the picture, and calls `body` with the bytes of the file.
     ///
-    /// - Parameter quality: 1…100; ignored for PNG.
+    /// - Parameters:
+    ///   - format: A format of posters; any but JPEG and PNG is WebP.
+    ///   - quality: 1…100; ignored for PNG.
     static func encode(
-        _ picture: borrowing StillPicture, by codec: PosterCodec, quality: Int,
+        _ picture: borrowing StillPicture, as format: OutputFormat, quality: Int,
         _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
-        switch codec {
-        case .jpeg: try encodeJPEG(picture, quality: quality, body)
+        switch format {
+        case .jpg: try encodeJPEG(picture, quality: quality, body)
         case .png: try encodePNG(picture, body)
-        case .webp: try encodeWebP(picture, quality: quality, body)
+        default: try encodeWebP(picture, quality: quality, body)
         }
     }
 
@@ -66,7 +68,7 @@ enum PosterEncoder {
         try body(UnsafeRawBufferPointer(start: file.bytes, count: file.count))
     }
 
-    private static func encodeWebP(
+    static func encodeWebP(
         _ picture: borrowing StillPicture, quality: Int, _ body: (UnsafeRawBufferPointer) throws(TranscodeError) -> Void
     ) throws(TranscodeError) {
         try WebPCoding.check(width: picture.width, height: picture.height)

@@ -1,9 +1,5 @@
 /// Writes a poster. Decodes frames up to the requested one; if the content decides, decodes all frames first.
-protocol PosterMaker: OutputMaker {
-    static var codec: PosterCodec { get }
-}
-
-extension PosterMaker {
+enum PosterOutput: OutputMaker {
     static func make<Decoder: AnimationDecoder & ~Copyable>(
         _ transcoder: Transcoder, _: Decoder.Type, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32,
         _: FrameMeter
@@ -26,7 +22,7 @@ extension PosterMaker {
         let (width, height) = (walk.canvas.width, walk.canvas.height)
         let geometry = PictureGeometry(width: width, height: height, options: options)
         try geometry.check(transcoder.limits, frames: 1)
-        let background = codec.hasAlpha ? nil : options.background
+        let background = transcoder.output == .jpg ? options.background : nil
         var picture = try walk.withPicture { canvas throws(TranscodeError) in
             try StillPicture(canvas, geometry, background: background)
         }
@@ -36,8 +32,7 @@ extension PosterMaker {
             isUndithered = false
         }
         var length = 0
-        try PosterEncoder.encode(picture, by: codec, quality: options.quality) {
-            file throws(TranscodeError) in
+        try PosterEncoder.encode(picture, as: transcoder.output, quality: options.quality) { file throws(TranscodeError) in
             try FileOutput.write(file, to: descriptor)
             length = file.count
         }
@@ -58,26 +53,4 @@ extension PosterMaker {
         guard let source = try? ScannedSource<Decoder>(transcoder, bytes) else { return false }
         return try ContentProbe.content(of: source).losesDither
     }
-}
-
-/// A codec of still pictures.
-enum PosterCodec {
-    case jpeg
-    case png
-    case webp
-
-    /// Whether transparent pixels stay transparent.
-    var hasAlpha: Bool { self != .jpeg }
-}
-
-enum JPEGOutput: PosterMaker {
-    static let codec = PosterCodec.jpeg
-}
-
-enum PNGOutput: PosterMaker {
-    static let codec = PosterCodec.png
-}
-
-enum WebPOutput: PosterMaker {
-    static let codec = PosterCodec.webp
 }
