@@ -319,18 +319,6 @@ struct PictureSimilarity {
         return luma.blocks > 0 ? max(all, min(decibels(luma.sum, luma.blocks), Self.clear) - Self.mostOfColors) : all
     }
 
-    /// Returns -10 · log₁₀ of a positive number, with operations that IEEE 754 rounds identically everywhere. The C library's
-    /// logarithm differs in the last bit from machine to machine.
-    static func decibels(error: Double) -> Double {
-        // ln(m) = 2 · artanh((m - 1) / (m + 1)) for 1 ≤ m < 2.
-        let ratio = (error.significand - 1) / (error.significand + 1)
-        let square = ratio * ratio
-        var (term, logarithm) = (ratio, 0.0)
-        for divisor in stride(from: 1.0, through: 25, by: 2) {
-            logarithm += term / divisor
-            term *= square
-        }
-        let natural = 2 * logarithm + Double(error.exponent) * 0.693_147_180_559_945_3
-        return natural * -4.342_944_819_032_518
-    }
+    /// Returns -10 · log₁₀ of a positive number.
+    static func decibels(error: Double) -> Double { -3.010_299_956_639_812 * PortableMath.log2(error) }
 }
