@@ -60,22 +60,15 @@ final class FileOutput {
 
     /// Reads written bytes, without libavio.
     func read(at start: Int64, into target: UnsafeMutableRawBufferPointer) throws(TranscodeError) {
-        let taken: Int
-        do throws(SystemError) {
-            taken = try DescriptorIO.read(into: target, from: descriptor, at: Int(start))
-        } catch {
-            throw .library(.mux, code: gifreel_averror(error.code))
+        let taken = try translating(try DescriptorIO.read(into: target, from: descriptor, at: Int(start))) {
+            (error: SystemError) in TranscodeError.library(.mux, code: gifreel_averror(error.code))
         }
         guard taken == target.count else { throw .library(.mux, code: gifreel_averror_eof) }
     }
 
     /// Writes a file that consists of the bytes.
     static func write(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) throws(TranscodeError) {
-        do throws(SystemError) {
-            try DescriptorIO.write(bytes, to: descriptor, at: 0)
-        } catch {
-            throw .library(.write, code: gifreel_averror(error.code))
-        }
+        try translating(try DescriptorIO.write(bytes, to: descriptor, at: 0), to: TranscodeError.writing)
     }
 
     /// Shortens the file, by default to nothing.
@@ -93,4 +86,9 @@ final class FileOutput {
         }
         return position
     }
+}
+
+extension TranscodeError {
+    /// The error for a failed access to the output.
+    static func writing(_ error: SystemError) -> TranscodeError { library(.write, code: gifreel_averror(error.code)) }
 }

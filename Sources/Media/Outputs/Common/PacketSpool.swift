@@ -24,22 +24,14 @@ struct PacketSpool: ~Copyable {
 
     /// Appends a packet. Returns its position, for use in a ``FileLayout``.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(TranscodeError) -> Range<Int> {
-        do throws(SystemError) {
-            try DescriptorIO.write(bytes, to: descriptor, at: length)
-        } catch {
-            throw .library(.write, code: gifreel_averror(error.code))
-        }
+        try translating(try DescriptorIO.write(bytes, to: descriptor, at: length), to: TranscodeError.writing)
         defer { length += bytes.count }
         return length..<length + bytes.count
     }
 
     /// Reads the bytes of a packet.
     func read(_ range: Range<Int>) throws(TranscodeError) -> [UInt8] {
-        do throws(SystemError) {
-            return try readExactly(range.count, at: range.lowerBound)
-        } catch {
-            throw .library(.write, code: gifreel_averror(error.code))
-        }
+        try translating(try readExactly(range.count, at: range.lowerBound), to: TranscodeError.writing)
     }
 
     /// Removes the first `count` bytes. The positions of all later packets decrease by `count`.
@@ -52,7 +44,7 @@ struct PacketSpool: ~Copyable {
             length -= count
             guard ftruncate(descriptor, off_t(length)) == 0 else { throw .last("ftruncate") }
         } catch {
-            throw .library(.write, code: gifreel_averror(error.code))
+            throw .writing(error)
         }
     }
 
@@ -83,7 +75,7 @@ struct PacketSpool: ~Copyable {
             }
             return end
         } catch {
-            throw .library(.write, code: gifreel_averror(error.code))
+            throw .writing(error)
         }
     }
 
