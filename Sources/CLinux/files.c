@@ -17,17 +17,15 @@ int clinux_memfd_create(const char *name) {
     return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
+enum { all_seals = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL };
+
 int clinux_memfd_seal(int fd) {
-    return fcntl(fd, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL);
+    return fcntl(fd, F_ADD_SEALS, all_seals);
 }
 
-int clinux_memfd_seals(int fd) {
-    return fcntl(fd, F_GET_SEALS);
-}
-
-int clinux_seals_are_immutable(int seals) {
-    const int all = F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL;
-    return seals >= 0 && (seals & all) == all;
+int clinux_memfd_is_sealed(int fd) {
+    const int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & all_seals) == all_seals;
 }
 
 int clinux_open_tmpfile(const char *directory, mode_t mode) {
@@ -130,10 +128,6 @@ int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode) {
     return openat(directory_fd, path, flags | O_CLOEXEC, mode);
 }
 
-int clinux_reserve(int fd, int64_t offset, int64_t length) {
-    return fallocate(fd, FALLOC_FL_KEEP_SIZE, (off_t)offset, (off_t)length);
-}
-
 int clinux_try_lock(int fd) {
     return flock(fd, LOCK_EX | LOCK_NB);
 }
@@ -151,8 +145,4 @@ int clinux_flush_output(void) {
         return -1;
     }
     return 0;
-}
-
-int clinux_sync_filesystem(int fd) {
-    return syncfs(fd);
 }

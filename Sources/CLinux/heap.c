@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 void clinux_use_one_arena(void) {
     mallopt(M_ARENA_MAX, 1);
@@ -58,13 +57,6 @@ void clinux_reserve_heap(size_t bytes) {
     mallopt(M_MMAP_THRESHOLD, 2 << 20);
 }
 
-/// Processor time of the calling thread in microseconds.
-static int64_t thread_time(void) {
-    struct timespec time = {0};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
-}
-
 /// The end of the whole large pages among the first bytes of the reserved area.
 static uintptr_t reserve_prefix(size_t bytes) {
     return reserve.end - reserve.start < bytes ? reserve.end : reserve.start + round_down(bytes);
@@ -72,17 +64,17 @@ static uintptr_t reserve_prefix(size_t bytes) {
 
 void clinux_commit_heap(size_t bytes, size_t in_large_pages) {
     // Small pages of the same size take as long in a virtual machine.
-    const int64_t slow_microseconds = 1000;
+    const uint64_t slow_nanoseconds = 1000000;
     const uintptr_t end = reserve_prefix(bytes), large_end = reserve_prefix(in_large_pages);
     if (!reserve.has_slow_large_pages && reserve.committed < large_end) {
         (void)madvise((void *)reserve.committed, large_end - reserve.committed, MADV_HUGEPAGE);
     }
     // If advice has no effect, the process is only slower.
     while (reserve.committed < end) {
-        const int64_t start = thread_time();
+        const uint64_t start = clinux_thread_cpu_time();
         (void)madvise((void *)reserve.committed, large_page, MADV_POPULATE_WRITE);
         reserve.committed += large_page;
-        if (!reserve.has_slow_large_pages && thread_time() - start > slow_microseconds) {
+        if (!reserve.has_slow_large_pages && clinux_thread_cpu_time() - start > slow_nanoseconds) {
             reserve.has_slow_large_pages = true;
             // For the encoder's mappings, too.
             (void)prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);

@@ -39,10 +39,6 @@ pid_t clinux_fork(void) {
     return fork();
 }
 
-pid_t clinux_parent(void) {
-    return getppid();
-}
-
 static void *end_after(void *mutex) {
     pthread_mutex_lock(mutex);
     pthread_mutex_unlock(mutex);
@@ -291,22 +287,21 @@ int clinux_forbid_core_dumps(void) {
 }
 
 int clinux_set_limits(const struct clinux_limits *limits) {
-    if (limits->memory != 0 && set_limit(RLIMIT_AS, limits->memory, limits->memory) != 0) {
-        return -1;
+    const struct {
+        int resource;
+        uint64_t soft, hard;
+    } all[] = {
+        {RLIMIT_AS, limits->memory, limits->memory},
+        {RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds + 1},
+        {RLIMIT_FSIZE, limits->file_bytes, limits->file_bytes},
+        {RLIMIT_NPROC, limits->tasks, limits->tasks},
+        {RLIMIT_NOFILE, limits->descriptors, limits->descriptors},
+    };
+    int status = 0;
+    for (size_t index = 0; index < sizeof all / sizeof all[0] && status == 0; index++) {
+        status = all[index].soft == 0 ? 0 : set_limit(all[index].resource, all[index].soft, all[index].hard);
     }
-    if (limits->cpu_seconds != 0 && set_limit(RLIMIT_CPU, limits->cpu_seconds, limits->cpu_seconds + 1) != 0) {
-        return -1;
-    }
-    if (limits->file_bytes != 0 && set_limit(RLIMIT_FSIZE, limits->file_bytes, limits->file_bytes) != 0) {
-        return -1;
-    }
-    if (limits->tasks != 0 && set_limit(RLIMIT_NPROC, limits->tasks, limits->tasks) != 0) {
-        return -1;
-    }
-    if (limits->descriptors != 0 && set_limit(RLIMIT_NOFILE, limits->descriptors, limits->descriptors) != 0) {
-        return -1;
-    }
-    return 0;
+    return status;
 }
 
 int clinux_has_default_scheduling(void) {

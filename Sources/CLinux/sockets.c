@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -23,14 +22,6 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
-
-const uint32_t clinux_event_in = EPOLLIN;
-const uint32_t clinux_event_out = EPOLLOUT;
-const uint32_t clinux_event_hangup_read = EPOLLRDHUP;
-const uint32_t clinux_event_hangup = EPOLLHUP;
-const uint32_t clinux_event_error = EPOLLERR;
-const uint32_t clinux_event_edge = (uint32_t)EPOLLET;
-const uint32_t clinux_event_exclusive = (uint32_t)EPOLLEXCLUSIVE;
 
 int clinux_epoll_create(void) {
     return epoll_create1(EPOLL_CLOEXEC);

@@ -35,8 +35,8 @@ extension SerialTests {
             attempts.readProc = code(open("/proc/self/environ", O_RDONLY))
             var arguments: [UnsafeMutablePointer<CChar>?] = [nil]
             attempts.execute = code(execv("/bin/true", &arguments))
-            attempts.signal = code(kill(clinux_parent(), 0))
-            attempts.trace = code(clinux_trace(clinux_parent()))
+            attempts.signal = code(kill(getppid(), 0))
+            attempts.trace = code(clinux_trace(getppid()))
             let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)

@@ -11,11 +11,8 @@ int clinux_memfd_create(const char *name);
 /// Seals a memfd against writing, growing, shrinking and further sealing. Returns 0, or -1 with errno.
 int clinux_memfd_seal(int fd);
 
-/// The seals of a memfd (F_SEAL_*), or -1 with errno.
-int clinux_memfd_seals(int fd);
-
-/// Nonzero if `seals` prevent every change of the contents.
-int clinux_seals_are_immutable(int seals);
+/// Nonzero if seals prevent every change of a memfd.
+int clinux_memfd_is_sealed(int fd);
 
 /// open(2) of an unnamed file in `directory` with O_TMPFILE | O_RDWR | O_CLOEXEC. Returns a descriptor, or -1 with errno.
 int clinux_open_tmpfile(const char *directory, mode_t mode);
@@ -41,10 +38,6 @@ int clinux_is_in_page_cache(int fd, int64_t offset, size_t length);
 /// openat(2) with O_CLOEXEC. Swift cannot import the variadic original.
 int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode);
 
-/// Reserves blocks for `length` bytes from `offset` on without changing the file's size (fallocate(2) with
-/// FALLOC_FL_KEEP_SIZE). Returns 0, or -1 with errno.
-int clinux_reserve(int fd, int64_t offset, int64_t length);
-
 /// Takes an exclusive flock(2) without waiting. Returns 0, or -1 with errno: EWOULDBLOCK if another open file holds it.
 int clinux_try_lock(int fd);
 
@@ -54,8 +47,5 @@ int clinux_unlock(int fd);
 /// Writes what stdio has buffered for standard output (fflush(3)). Returns 0, or -1 with errno: EIO for the failure of an earlier
 /// write, since stdio does not keep its errno.
 int clinux_flush_output(void);
-
-/// syncfs(2), which the C library declares for _GNU_SOURCE only.
-int clinux_sync_filesystem(int fd);
 
 #endif

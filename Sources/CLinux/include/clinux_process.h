@@ -12,9 +12,6 @@ const char *clinux_argument(int index);
 /// fork(2), which Swift does not import. Must be called while the process has a single thread.
 pid_t clinux_fork(void);
 
-/// The process id of the parent.
-pid_t clinux_parent(void);
-
 /// Whether the process may have this number of further threads at the same time, up to 64. Returns 0 only if the system or a limit of
 /// processes refuses one, and not if memory is short.
 int clinux_can_start_threads(int count);

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/epoll.h>
 #include <sys/types.h>
 
 /// The address of one end of a socket, instead of sockaddr and its casts.
@@ -22,13 +23,13 @@ typedef struct {
     uint32_t events;
 } clinux_event;
 
-extern const uint32_t clinux_event_in;
-extern const uint32_t clinux_event_out;
-extern const uint32_t clinux_event_hangup_read;
-extern const uint32_t clinux_event_hangup;
-extern const uint32_t clinux_event_error;
-extern const uint32_t clinux_event_edge;
-extern const uint32_t clinux_event_exclusive;
+static const uint32_t clinux_event_in = EPOLLIN;
+static const uint32_t clinux_event_out = EPOLLOUT;
+static const uint32_t clinux_event_hangup_read = EPOLLRDHUP;
+static const uint32_t clinux_event_hangup = EPOLLHUP;
+static const uint32_t clinux_event_error = EPOLLERR;
+static const uint32_t clinux_event_edge = (uint32_t)EPOLLET;
+static const uint32_t clinux_event_exclusive = (uint32_t)EPOLLEXCLUSIVE;
 
 /// epoll_create1(2) with EPOLL_CLOEXEC. Returns a descriptor, or -1 with errno.
 int clinux_epoll_create(void);

@@ -63,7 +63,7 @@ package final class JobSupervisor: Sendable {
         _ job: WorkerJob, _ input: SharedDescriptor, _ output: SharedDescriptor, _ cancellation: JobCancellation,
         _ onProgress: (FrameProgress) -> Void
     ) throws(SandboxError) -> Outcome {
-        guard clinux_seals_are_immutable(clinux_memfd_seals(input.number)) != 0 else {
+        guard clinux_memfd_is_sealed(input.number) != 0 else {
             throw .unavailable(SystemError("the input is not sealed", code: EPERM))
         }
         var job = job

@@ -47,7 +47,7 @@
                 var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
                 execv("/bin/true", &arguments)
             case .trace: clinux_trace(getpid())
-            case .signalParent: kill(clinux_parent(), SIGKILL)
+            case .signalParent: kill(getppid(), SIGKILL)
             case .fork: if clinux_fork() == 0 { _exit(0) }
             case .mapCode: mmap(nil, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
             case .writeChannelAsFile: pwrite(channel, "x", 1, 0)
