@@ -1,5 +1,4 @@
 internal import Foundation
-internal import Glibc
 package import SystemIO
 
 /// The value of a setting from one source: its texts, or the files that contain them.

@@ -1,4 +1,3 @@
-internal import CLinux
 internal import Glibc
 
 /// Readings about this process from the kernel (proc(5)). They block for microseconds, longer with many open descriptors.

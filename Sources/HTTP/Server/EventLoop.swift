@@ -1,4 +1,3 @@
-internal import CLinux
 internal import SystemIO
 
 /// One thread's share of the server: its listeners, its connections, and the order in which it serves them.

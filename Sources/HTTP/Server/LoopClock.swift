@@ -1,4 +1,3 @@
-internal import CLinux
 internal import Glibc
 
 /// A loop's time, read once per turn, and the `Date` field, encoded once per second.
