@@ -34,6 +34,15 @@ import Testing
         }
     }
 
+    @Test func theSmallestLifetimeOfClientsCounts() async throws {
+        try await withOrigin { origin, fetcher in
+            origin.on("/a.gif", redirect(301, ["Cache-Control: max-age=60, s-maxage=900"]))
+            origin.on("/b.gif", .ok(TestGIF.dot, ["Cache-Control: max-age=600"]))
+            let directives = try await fetcher.source(origin.url("/a.gif")).cacheDirectives
+            #expect(directives.freshFor == 600 && directives.clientFreshFor == 60)
+        }
+    }
+
     @Test func everyRedirectOfAChainCounts() async throws {
         try await withOrigin { origin, fetcher in
             origin.on("/a.gif", redirect(301, ["Cache-Control: no-cache, max-age=500"], to: "/m.gif"))

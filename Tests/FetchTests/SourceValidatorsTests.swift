@@ -78,4 +78,14 @@ import Testing
     func freshnessIsTheLifetimeLessTheAge(text: String, expiry: Int?, age: Int, freshFor: Int?) {
         #expect(CacheDirectives(text, expiry: expiry, age: age).freshFor == freshFor)
     }
+
+    /// RFC 9111 section 5.2.2.10.
+    @Test(
+        arguments: [
+            ("s-maxage=500, max-age=60", nil, 0, 60), ("max-age=0, s-maxage=500", 90, 0, 0), ("s-maxage=500", 90, 20, 70),
+            ("s-maxage=500", nil, 0, nil), ("max-age=60", nil, 20, 40), ("", nil, 0, nil),
+        ] as [(String, Int?, Int, Int?)])
+    func theLifetimeOfSharedCachesIsNotThatOfClients(text: String, expiry: Int?, age: Int, clientFreshFor: Int?) {
+        #expect(CacheDirectives(text, expiry: expiry, age: age).clientFreshFor == clientFreshFor)
+    }
 }

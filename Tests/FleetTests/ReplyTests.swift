@@ -107,6 +107,7 @@ import Testing
         #expect(SharedRecord(record.bytes) == record)
         record.outcome = .failure(code: "source_gone", details: [0, 255])
         record.times.freshFor = nil
+        record.times.clientFreshFor = 30
         #expect(SharedRecord(record.bytes) == record)
         for count in 0..<record.bytes.count { #expect(SharedRecord(Array(record.bytes.prefix(count))) == nil) }
         #expect(SharedRecord(record.bytes + [0]) == nil)

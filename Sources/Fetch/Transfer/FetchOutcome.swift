@@ -97,6 +97,8 @@ package struct CacheDirectives: Hashable, Sendable {
     /// The seconds for which the response is fresh after its arrival: its lifetime minus its age on arrival (RFC 9111 sections
     /// 4.2.1 and 4.2.3); nil if the origin gave no lifetime.
     package internal(set) var freshFor: Int?
+    /// The same without `s-maxage`: the lifetime in private caches (RFC 9111 section 5.2.2.10).
+    package private(set) var clientFreshFor: Int?
     /// Whether the default lifetime limits the freshness, because the response or a temporary redirect gave no lifetime.
     package var isLimitedByDefault = false
 
@@ -128,6 +130,7 @@ package struct CacheDirectives: Hashable, Sendable {
             }
         }
         freshFor = (maxAge ?? expiry).map { max(0, $0 - age) }
+        clientFreshFor = (plainMaxAge ?? expiry).map { max(0, $0 - age) }
     }
 
     /// Requires validation of a stored response before each use, like `no-cache`.
@@ -142,6 +145,7 @@ package struct CacheDirectives: Hashable, Sendable {
         isPrivate = isPrivate || other.isPrivate
         forbidsStale = forbidsStale || other.forbidsStale
         freshFor = [freshFor, other.freshFor].compactMap { $0 }.min()
+        clientFreshFor = [clientFreshFor, other.clientFreshFor].compactMap { $0 }.min()
     }
 
     /// RFC 9111 section 1.2.2: a number that is too large counts as 2³¹. A value that is not a number makes the response stale.

@@ -36,6 +36,7 @@ package struct SharedRecord: Sendable, Equatable {
         let answer: [any RedisArgument] = [
             FieldCoding.optional(validators.etag), FieldCoding.optional(validators.lastModified), times.fetchedAt,
             FieldCoding.optional(times.freshFor.map { String($0) }), times.mustRevalidate ? 1 : 0, began,
+            FieldCoding.optional(times.clientFreshFor.map { String($0) }),
         ]
         return FieldCoding.encode(Self.kind, form + answer)
     }
@@ -56,13 +57,14 @@ package struct SharedRecord: Sendable, Equatable {
         }
         guard let etag = reader.optionalText(), let lastModified = reader.optionalText(), let fetchedAt = reader.number(),
             let freshFor = reader.optionalText(), let strictness = reader.number(),
-            let began = reader.number(), reader.isAtEnd
+            let began = reader.number(), let clientFreshFor = reader.optionalText(), reader.isAtEnd
         else { return nil }
         validators = Validators(etag: etag, lastModified: lastModified)
         times = OriginTimes(fetchedAt: fetchedAt, mustRevalidate: strictness != 0)
-        if let freshFor {
-            guard let seconds = Int64(freshFor) else { return nil }
-            times.freshFor = seconds
+        for (text, lifetime) in [(freshFor, \OriginTimes.freshFor), (clientFreshFor, \.clientFreshFor)] {
+            guard let text else { continue }
+            guard let seconds = Int64(text) else { return nil }
+            times[keyPath: lifetime] = seconds
         }
         self.began = began
         guard times.isInRange else { return nil }

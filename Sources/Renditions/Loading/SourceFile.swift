@@ -37,7 +37,8 @@ package struct SourceFile: Sendable {
                 key: AliasKey(origin.url, rendition), sourceURL: origin.url.canonical,
                 rendition: rendition.canonicalText, validators: origin.validators,
                 times: OriginTimes(
-                    fetchedAt: origin.fetchedAt, freshFor: storage.freshFor, mustRevalidate: storage.mustRevalidate))
+                    fetchedAt: origin.fetchedAt, freshFor: storage.freshFor, clientFreshFor: storage.clientFreshFor,
+                    mustRevalidate: storage.mustRevalidate))
         }
     }
 }

@@ -7,6 +7,8 @@ struct StoragePermission: Sendable, Equatable {
     var isAllowed = true
     /// Seconds; nil if the origin gives no lifetime.
     var freshFor: Int64?
+    /// Seconds for which clients may use the rendition, if fewer.
+    var clientFreshFor: Int64?
     /// Whether the origin forbids using a stale source.
     var mustRevalidate = false
     /// The lifetime in seconds if the source breaks off.
@@ -31,7 +33,10 @@ extension OriginRules {
         var found = permission(configured)
         if let lifetime = directives.noCache ? 0 : directives.freshFor {
             let most = directives.isLimitedByDefault ? min(maxFreshFor, configured ?? defaultLifetime) : maxFreshFor
-            found = permission(min(max(Int64(lifetime), minFreshFor), most))
+            let freshFor = min(max(Int64(lifetime), minFreshFor), most)
+            found = permission(freshFor)
+            found.clientFreshFor = directives.clientFreshFor.map { max(Int64($0), minFreshFor) }
+                .flatMap { $0 < freshFor ? $0 : nil }
         }
         found.mustRevalidate = directives.forbidsStale
         return found
@@ -47,6 +52,7 @@ extension OriginRules {
         guard obeyOrigin, found.isAllowed else { return found }
         if found.freshFor == nil, let lifetime = known.times.freshFor {
             found = permission(min(max(lifetime, minFreshFor), maxFreshFor))
+            found.clientFreshFor = known.times.clientFreshFor
         }
         found.mustRevalidate = directives.isEmpty ? known.times.mustRevalidate : directives.forbidsStale
         return found

@@ -283,7 +283,7 @@ struct MissRunner: Sendable {
             times: OriginTimes(
                 fetchedAt: clock.steadySeconds,
                 freshFor: stored.isOfIncompleteSource ? storage.freshForIncomplete : storage.freshFor,
-                mustRevalidate: storage.mustRevalidate), epoch: epoch)
+                clientFreshFor: storage.clientFreshFor, mustRevalidate: storage.mustRevalidate), epoch: epoch)
         if let renewed { return RenditionResult(renewed, .renewed, times: times) }
         // If the cache cannot record the renewal, the stored rendition is still valid for this response, unless a purge is the
         // reason.

@@ -79,6 +79,11 @@ package final class CachedRendition: Sendable {
     package var isOfSource: Bool { aliasTimes != nil }
     /// Whether the origin has limited its lifetime.
     package var isLimitedByOrigin: Bool { aliasTimes?.freshFor != nil }
+    /// Seconds by which clients have to ask again earlier than shared caches.
+    package var clientReduction: Int64 {
+        guard let times = aliasTimes, let whole = times.freshFor, let client = times.clientFreshFor else { return 0 }
+        return max(0, whole - client)
+    }
     package var objectID: ObjectID { object.record.id }
     package var name: RenditionName { object.record.name }
     package var descriptor: SharedDescriptor { object.descriptor }

@@ -56,17 +56,24 @@ package struct OriginTimes: Sendable, Equatable {
     package var fetchedAt: Int64
     /// The freshness lifetime in seconds, if the origin gave one; nil for ``CacheConfiguration/freshFor``.
     package var freshFor: Int64?
+    /// The lifetime in the caches of clients, if the origin gave shared caches a longer one (RFC 9111 section 5.2.2.10).
+    package var clientFreshFor: Int64?
     /// Whether the origin forbids using the response once it is stale (RFC 9111 section 4.2.4).
     package var mustRevalidate: Bool
 
-    package init(fetchedAt: Int64, freshFor: Int64? = nil, mustRevalidate: Bool = false) {
-        (self.fetchedAt, self.freshFor, self.mustRevalidate) = (fetchedAt, freshFor, mustRevalidate)
+    package init(
+        fetchedAt: Int64, freshFor: Int64? = nil, clientFreshFor: Int64? = nil, mustRevalidate: Bool = false
+    ) {
+        self.fetchedAt = fetchedAt
+        self.freshFor = freshFor
+        self.clientFreshFor = clientFreshFor
+        self.mustRevalidate = mustRevalidate
     }
 
     /// Whether the values may be trusted after they were read from the database, or came from another node.
     package var isInRange: Bool {
         let range = -ObjectRecord.maxNumber...ObjectRecord.maxNumber
-        return range.contains(fetchedAt) && range.contains(freshFor ?? 0)
+        return [fetchedAt, freshFor, clientFreshFor].allSatisfy { range.contains($0 ?? 0) }
     }
 }
 

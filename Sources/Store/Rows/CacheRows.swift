@@ -92,19 +92,22 @@ extension AliasRow {
     /// The columns that ``init(_:)`` expects, in their order.
     static let columns =
         columnList(
-            "aliases", ["sequence", "key", "url", "etag", "modified", "fetched", "fresh", "strict", "rendition", "began"])
+            "aliases",
+            ["sequence", "key", "url", "etag", "modified", "fetched", "fresh", "strict", "rendition", "began", "client_fresh"])
         + ", "
         + ObjectRow.columns
 
-    /// Reads an alias from ten columns, followed by its object.
+    /// Reads an alias from eleven columns, followed by its object.
     init(_ row: SQLiteRow) throws {
         let record = AliasRecord(
             key: try row.digest(1), sourceURL: try row.value(2), rendition: try row.value(8),
             validators: Validators(etag: try row.value(3), lastModified: try row.value(4)),
-            times: OriginTimes(fetchedAt: try row.value(5), freshFor: try row.value(6), mustRevalidate: try row.value(7)))
+            times: OriginTimes(
+                fetchedAt: try row.value(5), freshFor: try row.value(6), clientFreshFor: try row.value(10),
+                mustRevalidate: try row.value(7)))
         guard record.times.isInRange else { throw LedgerError(.damage, "an alias has values out of range") }
         self.init(
-            sequence: try row.sequence(0), record: record, began: try row.value(9), object: try ObjectRow(row, from: 10))
+            sequence: try row.sequence(0), record: record, began: try row.value(9), object: try ObjectRow(row, from: 11))
     }
 }
 

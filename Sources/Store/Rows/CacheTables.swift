@@ -115,6 +115,8 @@ struct CacheTables {
             aliases = (SELECT count(*) FROM aliases WHERE former = 0),
             alias_space = (SELECT ifnull(sum(space), 0) FROM aliases), clean = 0;
         """,
+        // The lifetime in clients; null if it is not shorter.
+        "ALTER TABLE aliases ADD COLUMN client_fresh INTEGER",
     ]
 
     let database: SQLiteConnection
@@ -300,13 +302,13 @@ struct CacheTables {
         try database.run(
             """
             INSERT INTO aliases
-                (sequence, key, former, object, url, etag, modified, fetched, fresh, space, strict, rendition, began)
-            VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                (sequence, key, former, object, url, etag, modified, fetched, fresh, space, strict, rendition, began, client_fresh)
+            VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 sequence, key, object, record.sourceURL, record.validators.etag, record.validators.lastModified,
                 record.times.fetchedAt, record.times.freshFor, record.space, record.times.mustRevalidate, record.rendition,
-                began,
+                began, record.times.clientFreshFor,
             ])
     }
 

@@ -47,9 +47,9 @@ struct CachingFields: Sendable {
         }
         let alias = rendition.alias
         let left = terms.expires.map(secondsLeft)
-        /// Appends the directives for caches that may store the response for `configured` seconds.
-        func append(_ name: HTTPFieldName, _ configured: Int, to fields: inout HTTPHeaders) {
-            let age = lifetime(of: rendition, configured, terms, isStale: isStale)
+        /// Appends the directives for caches that may store the response for `configured` seconds, less the reduction.
+        func append(_ name: HTTPFieldName, _ configured: Int, _ reduction: Int64 = 0, to fields: inout HTTPHeaders) {
+            let age = lifetime(of: rendition, configured, reduction, terms, isStale: isStale)
             var (number, rest) = (age, "")
             if let left { number = min(age, left) }
             if alias?.times.mustRevalidate == true {
@@ -60,7 +60,7 @@ struct CachingFields: Sendable {
             fields.append(name, "public, max-age=", number: Int(number), rest)
         }
         var fields = HTTPHeaders()
-        append("Cache-Control", terms.maxAge ?? policy.maxAge, to: &fields)
+        append("Cache-Control", terms.maxAge ?? policy.maxAge, rendition.clientReduction, to: &fields)
         if let vary = terms.vary { fields.append("Vary", vary) }
         if let cdnMaxAge = policy.cdnMaxAge {
             append("CDN-Cache-Control", cdnMaxAge, to: &fields)
@@ -75,35 +75,40 @@ struct CachingFields: Sendable {
     /// Returns the seconds for which a consumer may store a document composed from a result: as long as caches may.
     func lifetime(of result: RenditionResult, _ terms: ResponseTerms) -> Int {
         guard result.isStorable else { return 0 }
-        let age = lifetime(of: result.rendition, terms.maxAge ?? policy.maxAge, terms, isStale: result.provenance.isStale)
+        let age = lifetime(
+            of: result.rendition, terms.maxAge ?? policy.maxAge, result.rendition.clientReduction, terms,
+            isStale: result.provenance.isStale)
         return Int(min(age, terms.expires.map(secondsLeft) ?? .max))
     }
 
     /// Returns the lifetime of a response in seconds: the configured lifetime or the origin's, minus the time since the origin
     /// was asked. Otherwise each cache would restart it.
     ///
-    /// - Parameter configured: The lifetime in the settings.
+    /// - Parameters:
+    ///   - configured: The lifetime in the settings.
+    ///   - reduction: For clients, ``CachedRendition/clientReduction``.
     private func lifetime(
-        of rendition: CachedRendition, _ configured: Int, _ terms: ResponseTerms, isStale: Bool
+        of rendition: CachedRendition, _ configured: Int, _ reduction: Int64, _ terms: ResponseTerms, isStale: Bool
     ) -> Int64 {
         let most = Int64(min(configured, terms.longest ?? .max))
         if isStale { return min(most, Int64(Self.staleMaxAge)) }
         guard case .fresh(let remaining) = cache.freshness(of: rendition) else { return rendition.isOfSource ? 0 : most }
-        return min(most, lifetime(of: rendition, remaining: remaining, configured))
+        return min(most, lifetime(of: rendition, remaining: remaining - reduction, configured))
     }
 
     /// The lifetime of a response with a rendition that is fresh for `remaining` seconds.
     func hitLifetime(of rendition: CachedRendition, remaining: Int64, _ terms: ResponseTerms) -> Int64 {
         let configured = terms.maxAge ?? policy.maxAge
         return min(
-            Int64(min(configured, terms.longest ?? .max)), lifetime(of: rendition, remaining: remaining, configured))
+            Int64(min(configured, terms.longest ?? .max)),
+            lifetime(of: rendition, remaining: remaining - rendition.clientReduction, configured))
     }
 
     private func lifetime(of rendition: CachedRendition, remaining: Int64, _ configured: Int) -> Int64 {
         guard rendition.isOfSource else { return .max }
         // The settings may let clients keep a response for longer than this cache trusts the source.
         let surplus = rendition.isLimitedByOrigin ? 0 : max(0, Int64(configured) - cache.configuration.freshFor)
-        return remaining + surplus
+        return max(0, remaining) + surplus
     }
 }
 

@@ -30,10 +30,14 @@ import Testing
     }
 
     /// An alias with these directives.
-    private func known(freshFor: Int64?, mustRevalidate: Bool = false) -> AliasRecord {
+    private func known(
+        freshFor: Int64?, clientFreshFor: Int64? = nil, mustRevalidate: Bool = false
+    ) -> AliasRecord {
         AliasRecord(
             key: AliasKey(sourceURL: url.canonical, rendition: "mp4"), sourceURL: url.canonical,
-            rendition: "mp4", times: OriginTimes(fetchedAt: 0, freshFor: freshFor, mustRevalidate: mustRevalidate))
+            rendition: "mp4",
+            times: OriginTimes(
+                fetchedAt: 0, freshFor: freshFor, clientFreshFor: clientFreshFor, mustRevalidate: mustRevalidate))
     }
 
     /// RFC 9111 section 4.2.4.
@@ -68,6 +72,27 @@ import Testing
         rules.obeyOrigin = false
         let disobeying = rules.permission(for: url, CacheDirectives(text), renewing: self.known(freshFor: known))
         #expect(disobeying.isAllowed && disobeying.freshFor == configured)
+    }
+
+    /// RFC 9111 section 5.2.2.10.
+    @Test(
+        arguments: [
+            ("max-age=100, s-maxage=500", 500, 100), ("max-age=0, s-maxage=500", 500, 60), ("s-maxage=500", 500, nil),
+            ("max-age=500, s-maxage=100", 100, nil), ("max-age=5, s-maxage=10", 60, nil), ("max-age=500", 500, nil),
+            ("max-age=100, s-maxage=5000", 1000, 100), ("max-age=100, s-maxage=500, no-cache", 60, nil),
+        ] as [(String, Int64, Int64?)])
+    func clientsHaveTheirOwnLifetimeIfItIsShorter(_ text: String, _ freshFor: Int64, _ clientFreshFor: Int64?) {
+        let first = rules.permission(for: url, CacheDirectives(text))
+        // A confirmation states all directives anew, or none.
+        let confirmed = rules.permission(
+            for: url, CacheDirectives(text), renewing: known(freshFor: 900, clientFreshFor: 70))
+        let silent = rules.permission(
+            for: url, CacheDirectives(), renewing: known(freshFor: freshFor, clientFreshFor: clientFreshFor))
+        for permission in [first, confirmed, silent] {
+            #expect(permission.freshFor == freshFor && permission.clientFreshFor == clientFreshFor)
+        }
+        let disobeying = OriginRules.lasting(60...1000, isObeyed: false)
+        #expect(disobeying.permission(for: url, CacheDirectives(text)).clientFreshFor == nil)
     }
 
     @Test func aConfirmationMayForbidToStore() {

@@ -57,6 +57,7 @@ import Testing
         let cache = try open()
         var alias = AliasRecord.test(url, fetchedAt: clock.now)
         alias.times.mustRevalidate = true
+        alias.times.clientFreshFor = 30
         let epoch = cache.epoch
         let rendition = try await cache.publish(
             try cache.staged([1]), as: .test(url), fileExtension: "mp4", alias: alias, epoch: epoch

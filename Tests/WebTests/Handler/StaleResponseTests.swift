@@ -99,6 +99,34 @@ import Testing
         }
     }
 
+    /// RFC 9111 section 5.2.2.10.
+    @Test(arguments: [nil, 9000]) func aLifetimeForSharedCachesIsNotSentToClients(_ cdnMaxAge: Int?) async throws {
+        let time = AdvancingClock()
+        let answer: LoopbackOrigin.Handler = { _ in .ok(Self.gif, ["Cache-Control: max-age=1000, s-maxage=5000"]) }
+        try await WebFixture.run(["/a.gif": answer]) { settings in
+            settings.cacheClock = time.clock
+            settings.policy.head.cdnMaxAge = cdnMaxAge
+            settings.policy.publicURL = "https://gifs.example"
+        } _: { web async throws in
+            func expect(_ client: Int, _ shared: Int) async throws {
+                for format in ["mp4", "html", "mp4"] {
+                    let answer = try await web.request("GET", web.target(format, "/a.gif"))
+                    #expect((max(0, client - 60)...client).contains(try #require(answer.maxAge())), "\(format)")
+                    guard cdnMaxAge != nil else { continue }
+                    let age = try #require(answer.maxAge("cdn-cache-control"))
+                    #expect((shared - 60...shared).contains(age), "\(format)")
+                }
+            }
+            try await expect(1000, 5000)
+            time.pass(800)
+            try await expect(200, 4200)
+            time.pass(800)
+            try await expect(0, 3400)
+            let embed = "/oembed?url=\(PercentEncoding.encode(web.origin.url("/a.gif")))"
+            #expect(try await web.request("GET", embed).json()["cache_age"] as? Int == 0)
+        }
+    }
+
     @Test(arguments: ["must-revalidate", "proxy-revalidate", "s-maxage=500", "no-cache"])
     func whatAnOriginForbidsIsForbiddenToCaches(_ directive: String) async throws {
         let answer: LoopbackOrigin.Handler = { request in
