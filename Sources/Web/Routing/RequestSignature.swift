@@ -13,7 +13,7 @@ package struct RequestSignature: Sendable, Equatable {
     package var expires: Int64?
 
     /// Why a request has no text to sign.
-    package static let unsignable = "An option has a comma or a line break, which cannot be signed."
+    package static let unsignable = "An option has a line break, which cannot be signed."
 
     /// The texts that a valid signature may cover: with the source as the client wrote it, and with its canonical form.
     ///
@@ -31,20 +31,22 @@ package struct RequestSignature: Sendable, Equatable {
 /// No default is filled in or left out: a request with `quality=60` is signed with that option, although 60 is the default.
 /// Names and values are percent-decoded, so the text does not depend on the form of the request.
 struct SignedText: Sendable, Equatable {
-    /// `{format}\n{options sorted by name, k=v joined by ","}\n{source URL}`.
+    /// `{format}\n{options sorted by name, k=v joined by ","}\n{source URL}`. A comma in a value is doubled: names are not empty,
+    /// so two separators never meet.
     let text: String
 
     /// - Parameters:
     ///   - name: The name of a format, or ``Route/auto`` or ``Route/facts``.
     ///   - options: Including `expires`, without `sig`.
     ///   - source: The source's URL; empty for an upload.
-    /// - Returns: Nil if the name or value of an option contains a separator of the text: two different requests would have
-    ///   the same text.
+    /// - Returns: Nil if a name contains a separator of the text or a value a line break: two different requests would have the
+    ///   same text.
     init?(_ name: String, options: [QueryItem], source: String) {
         let pairs = options.sorted { $0.name < $1.name }
         // The first equals sign of a pair ends the name, so the value may have others.
-        guard pairs.allSatisfy({ !Self.contains($0.name, ",=\n") && !Self.contains($0.value, ",\n") }) else { return nil }
-        text = "\(name)\n" + pairs.map { "\($0.name)=\($0.value)" }.joined(separator: ",") + "\n\(source)"
+        guard pairs.allSatisfy({ !Self.contains($0.name, ",=\n") && !Self.contains($0.value, "\n") }) else { return nil }
+        let options = pairs.map { "\($0.name)=\($0.value.replacing(",", with: ",,"))" }
+        text = "\(name)\n\(options.joined(separator: ","))\n\(source)"
     }
 
     private static func contains(_ text: String, _ separators: String) -> Bool {

@@ -67,7 +67,6 @@ import Testing
             (["https://example.com/", "quality=0"], "quality"), (["https://example.com/", "sig=1"], "--expires"),
             (["https://example.com/", "--expires", "soon"], "soon"), (["ftp://example.com/"], "http"),
             (["https://example.com/", "--format", "exe"], "exe"),
-            (["https://example.com/", "--format", "html", "title=One, two"], "a comma"),
         ]
         for (arguments, word) in cases {
             let outcome = try GifreelCommandLine.run(["sign"] + arguments, environment: keys)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Different requests have different signed texts") struct SignedTextTests {
     private static let names = ["a", "b", "expires", "quality", "width"]
-    private static let values = ["", "1", "2", "a", "%", "é", "1 2", "x\ty", "=", "1=2", "a=1"]
+    private static let values = ["", "1", "2", "a", "%", "é", "1 2", "x\ty", "=", "1=2", "a=1", ",", ",,", "1,", ",1", "1,b=2"]
 
     private func options(_ random: inout SeededNumbers) -> [QueryItem] {
         Self.names.filter { _ in Bool.random(using: &random) }.map { name in
@@ -33,7 +33,7 @@ import Testing
     }
 
     @Test func aSeparatorInANameOrValueHasNoText() {
-        for (name, value) in [("a,", "1"), ("a=", "1"), ("a\n", "1"), ("a", ",1"), ("a", "\n1")] {
+        for (name, value) in [("a,", "1"), ("a=", "1"), ("a\n", "1"), ("a", "\n1")] {
             #expect(SignedText("png", options: [QueryItem(name: name, value: value)], source: "https://a.test/") == nil)
         }
     }

@@ -50,9 +50,19 @@ import Testing
         #expect(code(target.replacing("%3D2", with: "%3D3")) == "bad_signature")
     }
 
+    @Test func aTitleMayHaveCommas() throws {
+        let source = try SourceURL("https://example.com/a.gif")
+        let title = QueryItem(name: "title", value: "Cats, dogs,")
+        let target = try #require(SigningKeys([Self.key]).target("html", [title], of: source, expires: 2_000_000_000))
+        #expect(code(target) == "ok", "\(target)")
+        for other in ["Cats%2C%2C%20dogs%2C", "Cats%2C%20dogs", "Cats%20dogs"] {
+            #expect(code(target.replacing("Cats%2C%20dogs%2C", with: other)) == "bad_signature", "\(other)")
+        }
+    }
+
     @Test func anOptionThatCannotBeSignedIsTheReason() {
         #expect(throws: Problem.badSignature(RequestSignature.unsignable)) {
-            try check("/html,title=Cats%2C%20dogs,sig=AAAA/https://example.com/a.gif")
+            try check("/html,title=Cats%0Adogs,sig=AAAA/https://example.com/a.gif")
         }
     }
 
@@ -145,7 +155,7 @@ import Testing
             let asked = try RouteParser(mounts: [:]).parse(target)
             #expect(asked.source == url && code(target) == "ok", "\(target)")
         }
-        #expect(signer.target("mp4", [QueryItem(name: "bg", value: "0,quality=9")], of: nil) == nil)
+        #expect(signer.target("mp4", [QueryItem(name: "bg", value: "0\nquality=9")], of: nil) == nil)
     }
 
     @Test func differentRequestsHaveDifferentTexts() {
@@ -154,7 +164,7 @@ import Testing
             [QueryItem(name: "a=1,b", value: "2")], [QueryItem(name: "a", value: "1\nhttps://evil.test/")],
         ]
         let texts = pairs.compactMap { SignedText("mp4", options: $0, source: "https://a.test/")?.text }
-        #expect(texts == ["mp4\na=1,b=2\nhttps://a.test/"])
+        #expect(texts == ["mp4\na=1,,b=2\nhttps://a.test/", "mp4\na=1,b=2\nhttps://a.test/"])
     }
 
     @Test func noDescriptionContainsAKey() {
