@@ -85,14 +85,20 @@ enum SettingParser {
             SettingsError.wrongValue(name, text, expectation)
         }
         guard url.query == nil else { throw .wrongValue(name, text, "a URL without a query") }
+        guard !isList(text) else { throw .wrongValue(name, text, "one URL") }
         return url
+    }
+
+    /// Whether the text is a list of URLs, which would otherwise be a single URL with a strange path.
+    private static func isList(_ text: String) -> Bool {
+        text.split { $0.isWhitespace || ",;".contains($0) }.dropFirst().contains { (try? SourceURL(String($0))) != nil }
     }
 
     /// Checks a URL that may have a query, a user or placeholders.
     static func checkAddress(_ text: String, _ name: String) throws(SettingsError) {
         let scheme = ["http://", "https://"].first(where: text.lowercased().hasPrefix)
         let host = scheme.map { text.dropFirst($0.count).prefix { !"/?#".contains($0) } } ?? ""
-        guard !host.isEmpty, !text.contains(where: \.isWhitespace) else {
+        guard !host.isEmpty, !text.contains(where: \.isWhitespace), !isList(text) else {
             throw .wrongValue(name, text, "an http or https URL")
         }
     }
