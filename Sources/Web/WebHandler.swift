@@ -219,7 +219,10 @@ package final class WebHandler: HTTPHandler {
         guard request.method == .get || request.method == .head, let target = RouteParser.withoutTrackers(request.target) else {
             return nil
         }
-        let headers: HTTPHeaders = ["Location": target, "Cache-Control": "no-store"]
+        // Relative, because a proxy may serve this server below a path.
+        let (path, query) = target.pathAndQuery
+        let name = "./\(path.parts(at: UInt8(ascii: "/"), keepingEmpty: true).last ?? "")\(query)"
+        let headers: HTTPHeaders = ["Location": name, "Cache-Control": "no-store"]
         return crossOrigin.applied(to: .now(HTTPResponse(status: 302, headers: headers)))
     }
 
@@ -237,7 +240,7 @@ package final class WebHandler: HTTPHandler {
 
     /// Parses the target of a request. The target of a form may lack options that the form contains.
     private func parse(_ request: borrowing HTTPRequest) throws(Problem) -> ParsedTarget {
-        if request.method == .purge { return try parser.parse(try parser.splitWait(request.target).target) }
+        if request.method == .purge { return try parser.parse(parser.linked(try parser.splitWait(request.target).target)) }
         let hasBody = request.method == .post
         let isForm = hasBody && MultipartParser.isForm(request.headerBytes("Content-Type"))
         return try parser.parse(request.target, hasBody: hasBody, fields: isForm ? nil : [])

@@ -101,9 +101,9 @@ struct AdminController: Sendable {
 
     /// Returns the target of an address on this server; nil for any other URL.
     func ownTarget(_ text: String) throws(Problem) -> ParsedTarget? {
-        if text.hasPrefix("/") { return try parser.parse(text) }
+        if text.hasPrefix("/") { return try parser.parse(parser.linked(text)) }
         guard let publicURL, let target = OwnAddress.target(of: text, at: publicURL) else { return nil }
-        return try parser.parse(target)
+        return try parser.parse(parser.linked(target))
     }
 
     /// Returns the canonical URL of a source, for which the address of a rendition on this server may stand.

@@ -89,8 +89,20 @@ package struct RouteParser: Sendable {
         "igsh", "igshid", "li_fat_id", "mc_cid", "mc_eid", "_hsenc", "_hsmi",
     ]
 
-    /// Returns the target without the parameters at its end that other sites append to links, as a reference relative to the
-    /// target; nil if it has none.
+    /// Returns the target that a link names: without the trackers for which a request for it would be redirected.
+    func linked(_ target: String) -> String {
+        guard let plain = Self.withoutTrackers(target) else { return target }
+        do throws(Problem) {
+            let parsed = try parse(target)
+            guard case .rendition(let rendition, _) = parsed.route, rendition.format == .html else { return target }
+            // A signature may cover them.
+            return parsed.credentials?.signature == nil ? plain : target
+        } catch {
+            return error.status == 400 ? plain : target
+        }
+    }
+
+    /// Returns the target without the parameters at its end that other sites append to links; nil if it has none.
     static func withoutTrackers(_ target: String) -> String? {
         let (path, query) = target.pathAndQuery
         let pairs = query.droppingBytes(1).parts(at: UInt8(ascii: "&"), keepingEmpty: true)
@@ -100,8 +112,7 @@ package struct RouteParser: Sendable {
         }
         let count = kept.map { $0 + 1 } ?? 0
         guard count < pairs.count else { return nil }
-        let name = "./\(path.parts(at: UInt8(ascii: "/"), keepingEmpty: true).last ?? "")"
-        return count == 0 ? name : "\(name)?\(pairs[..<count].joined(separator: "&"))"
+        return count == 0 ? String(path) : "\(path)?\(pairs[..<count].joined(separator: "&"))"
     }
 
     /// The parameter of purges that sets how long to wait for other nodes.

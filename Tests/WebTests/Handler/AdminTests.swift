@@ -154,9 +154,17 @@ import Testing
         try await WebFixture.run(paths) { settings in
             configure(&settings)
             settings.policy.publicURL = "https://gifs.example"
+            settings.policy.mounts["m"] = Mount(origin: try SourceURL("https://a.test/"))
         } _: { web async throws in
+            let mounted = "/cache?url=https://gifs.example/m/a.mp4%3Fwidth=9%26fbclid=1"
+            let listed = try await web.request("GET", mounted, headers: Self.token)
+            #expect(try listed.json()["url"] as? String == "https://a.test/a.gif", "\(listed.text)")
+            for (tracked, status) in [("/m/a.mp4?fbclid=1", 200), ("/m/a.mp4?other=1", 400)] {
+                #expect(try await web.request("PURGE", tracked, headers: Self.token).status == status, "\(tracked)")
+            }
             let source = web.origin.url("/up/a.gif")
             for address in [
+                "/html/\(source)%3Futm_source=x", "/png%3Furl=\(PercentEncoding.encode(source))%26fbclid=1",
                 "/png,width=9/\(source)", "https://gifs.example/html/\(source)", "HTTPS://GIFS.example:443/html/\(source)",
                 "http://gifs.example/html/\(source)", source,
             ] {

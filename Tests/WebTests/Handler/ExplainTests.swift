@@ -52,6 +52,20 @@ import Testing
         }
     }
 
+    @Test func aLinkWithTrackersStandsForItsTarget() async throws {
+        try await WebFixture.run([:]) { settings in
+            settings.policy.adminToken = "secret"
+            settings.policy.mounts["m"] = Mount(origin: try SourceURL("https://a.test/"))
+        } _: { web async throws in
+            for target in ["/m/a.html?fbclid=1", "/m/a.html?utm_source=x&gclid=1", "/html/https://a.test/a.gif?fbclid=1"] {
+                #expect(try await explain(web, target)["url"] as? String == "https://a.test/a.gif", "\(target)")
+            }
+            // A video is sent without a redirect, because the origin may have such a parameter.
+            let video = try await explain(web, "/mp4/https://a.test/a.gif?fbclid=1")
+            #expect(video["url"] as? String == "https://a.test/a.gif?fbclid=1")
+        }
+    }
+
     @Test func anExpiredRenditionIsConfirmedByItsOrigin() async throws {
         let time = AdvancingClock()
         let answer: LoopbackOrigin.Handler = { request in

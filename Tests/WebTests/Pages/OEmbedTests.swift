@@ -94,7 +94,7 @@ import Testing
             settings.policy.mounts = ["media": Mount(origin: try SourceURL(origin.url("/")))]
         } _: { web async throws in
             for start in ["https://gifs.example", "http://gifs.example", "HTTPS://GIFS.example", "https://gifs.example:443"] {
-                let url = PercentEncoding.encode("\(start)/media/a.html?width=20#top")
+                let url = PercentEncoding.encode("\(start)/media/a.html?width=20&fbclid=1&utm_source=x#top")
                 let response = try await web.request("GET", "/oembed?url=\(url)", headers: ["Host: gifs.example"])
                 let html = try #require(try response.json()["html"] as? String, "\(start): \(response.text)")
                 let base = publicURL ?? "\(start.prefix { $0 != ":" }.lowercased())://gifs.example"
