@@ -86,25 +86,22 @@ import Testing
     @Test func aSitemapThatCannotBeReadIsNamedWithTheReason() throws {
         let origin = try LoopbackOrigin()
         defer { origin.stop() }
-        func index(_ url: String) throws -> String {
-            try directory.write("index", "<sitemapindex><sitemap><loc>\(url)</loc></sitemap></sitemapindex>")
-        }
-        let missing = origin.url("/no.xml")
-        #expect(
-            message { _ = try loader().read([try index(missing)]) }
-                == "The sitemap \(missing) cannot be read: its server answers with status 404.")
-        let unreachable = "http://127.0.0.1:1/a.xml"
-        let failure = message { _ = try loader().read([try index(unreachable)]) }
-        #expect(failure?.hasPrefix("The sitemap \(unreachable) cannot be read: ") == true)
-        // The index may come from an untrusted site.
-        #expect(
-            message { _ = try loader().read([try index("unix:/run/a.sock")]) }
-                == "The sitemap unix:/run/a.sock cannot be read: its address is not a URL.")
+        let (missing, unreachable, gzip) = (origin.url("/no.xml"), "http://127.0.0.1:1/a.xml", origin.url("/gzip.xml"))
         origin.on("/gzip.xml", .ok([0x1F, 0x8B, 8, 0]))
-        let gzip = origin.url("/gzip.xml")
-        #expect(
-            message { _ = try loader().read([try index(gzip)]) }
-                == "\(gzip): The list is incomplete: its gzip data ends early.")
+        origin.on("/last.xml", .ok(Array("<urlset><url><loc>https://a.test/1.gif</loc></url></urlset>".utf8)))
+        // The index may come from an untrusted site.
+        let sitemaps = [missing, unreachable, "unix:/run/a.sock", gzip, origin.url("/last.xml")]
+        let index = sitemaps.map { "<sitemap><loc>\($0)</loc></sitemap>" }.joined()
+        var errors: [String] = []
+        let file = try directory.write("index", "<sitemapindex>\(index)</sitemapindex>")
+        let entries = try loader().read([file]) { errors.append($0.description) }
+        // The others are read nevertheless.
+        #expect(entries.map(\.url) == ["https://a.test/1.gif"])
+        try #require(errors.count == 4)
+        #expect(errors[0] == "The sitemap \(missing) cannot be read: its server answers with status 404.")
+        #expect(errors[1].hasPrefix("The sitemap \(unreachable) cannot be read: "))
+        #expect(errors[2] == "The sitemap unix:/run/a.sock cannot be read: its address is not a URL.")
+        #expect(errors[3] == "\(gzip): The list is incomplete: its gzip data ends early.")
     }
 
     @Test func listsInGzipAreDecompressed() throws {

@@ -34,8 +34,12 @@ package struct ListLoader {
 
     /// Reads the files and downloads the sitemaps that they name. Blocks.
     ///
-    /// - Parameter files: Paths; `-` is standard input.
-    package func read(_ files: [String]) throws(PrewarmRunError) -> [PrewarmEntry] {
+    /// - Parameters:
+    ///   - files: Paths; `-` is standard input.
+    ///   - skip: Receives the error of each sitemap of an index that cannot be read.
+    package func read(
+        _ files: [String], skipping skip: (PrewarmRunError) -> Void = { _ in }
+    ) throws(PrewarmRunError) -> [PrewarmEntry] {
         var entries: [PrewarmEntry] = []
         var sitemaps: [String] = []
         for file in files {
@@ -50,9 +54,13 @@ package struct ListLoader {
             guard sitemaps.count <= Self.sitemapLimit else {
                 throw PrewarmRunError("The index names more than \(Self.sitemapLimit) sitemaps.")
             }
-            let list = try parse(try download(sitemaps[next]), name: sitemaps[next])
-            entries += list.flatMap(\.entries)
-            sitemaps += (list.first?.sitemaps ?? []).filter { known.insert($0).inserted }
+            do throws(PrewarmRunError) {
+                let list = try parse(try download(sitemaps[next]), name: sitemaps[next])
+                entries += list.flatMap(\.entries)
+                sitemaps += (list.first?.sitemaps ?? []).filter { known.insert($0).inserted }
+            } catch {
+                skip(error)
+            }
             next += 1
         }
         var seen = Set<String>()

@@ -23,8 +23,8 @@ struct PrewarmCommand: ParsableCommand {
 
             After an interruption, the same command continues where it stopped.
 
-            Exit status: 0 if all renditions are in the cache, 1 if some failed, 64 for wrong arguments or lists, 130 \
-            after an interruption.
+            Exit status: 0 if all renditions are in the cache, 1 if some failed or a sitemap of an index cannot be read, 64 for \
+            wrong arguments or lists, 130 after an interruption.
             """)
 
     @Argument(help: "Files with lists; - is standard input.", completion: .file())
@@ -125,7 +125,7 @@ struct PrewarmCommand: ParsableCommand {
 
     /// Runs to the end or to SIGINT. Blocks the calling thread.
     ///
-    /// Exits with 0 if all renditions are in the cache, 1 if some failed, 64 if the lists are wrong, and 130 after SIGINT or
+    /// Exits with 0 if all renditions are in the cache, 1 if some or a sitemap failed, 64 if the lists are wrong, and 130 after SIGINT or
     /// SIGTERM.
     func run() throws {
         if listJobs { try printJobs() } else { try makeRenditions() }
@@ -162,7 +162,12 @@ struct PrewarmCommand: ParsableCommand {
         let loader = ListLoader(
             format: list, base: base, formats: format.isEmpty ? ["mp4"] : format,
             options: Dictionary(pairs.map { ($0[0], $0[1]) }, uniquingKeysWith: { $1 }), defaults: defaults)
-        let entries = try translating(try loader.read(files)) { (error: PrewarmRunError) in
+        var isComplete = true
+        let skip = { (error: PrewarmRunError) in
+            Self.complain(error.description)
+            isComplete = false
+        }
+        let entries = try translating(try loader.read(files, skipping: skip)) { (error: PrewarmRunError) in
             Self.complain(error.description)
             return Self.wrongUsage
         }
@@ -173,6 +178,7 @@ struct PrewarmCommand: ParsableCommand {
             throw Self.wrongUsage
         }
         if dryRun { try printRenditions(entries, defaults ?? RenditionDefaults()) } else { try work(entries, defaults, zygote) }
+        if !isComplete { throw ExitCode.failure }
     }
 
     /// Prints the renditions that a run would make.
