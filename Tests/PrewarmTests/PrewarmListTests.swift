@@ -12,6 +12,20 @@ import Testing
             try urls("# a list\n http://a/1.gif \r\n\n\u{FEFF}http://a/2.gif#x") == ["http://a/1.gif", "http://a/2.gif#x"])
     }
 
+    @Test func aLineInAnotherEncodingIsNamed() throws {
+        func list(_ second: [UInt8]) throws -> [String] {
+            try PrewarmList(Array("http://a/1.gif\r\n".utf8) + second).entries.map(\.url)
+        }
+        let latin = Array("http://a/caf".utf8) + [0xE9] + Array(".gif".utf8)
+        #expect {
+            try list(latin)
+        } throws: {
+            "\($0)" == "Line 2 is not UTF-8."
+        }
+        #expect(try list([UInt8(ascii: "#")] + latin) == ["http://a/1.gif"])
+        #expect(try list(Array("http://a/café.gif".utf8)) == ["http://a/1.gif", "http://a/café.gif"])
+    }
+
     @Test func objectsBringTheirOptions() throws {
         let text =
             #"{"url":"http://a/1.gif","width":480,"quality":"70"}"# + "\n\n"

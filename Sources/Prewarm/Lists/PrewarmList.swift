@@ -54,7 +54,7 @@ package struct PrewarmList: Sendable, Equatable {
         if text.contains(0) { throw Malformed("The list is not text; give lines, NDJSON, a sitemap or an HTML page.") }
         switch format ?? .guess(text) {
         case .lines:
-            entries = Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
+            entries = try Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
         case .ndjson:
             entries = try PrewarmListReader.read(text, limit: .max, template: template)
         case .sitemap: readSitemap(text, template)
@@ -64,10 +64,15 @@ package struct PrewarmList: Sendable, Equatable {
         }
     }
 
-    private static func lines(_ text: [UInt8]) -> [String] {
-        String(decoding: text, as: UTF8.self).split(whereSeparator: \.isNewline)
+    private static func lines(_ text: [UInt8]) throws(Malformed) -> [String] {
+        let lines = String(decoding: text, as: UTF8.self).split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
             .map { $0.trimmingCharacters(in: .whitespaces.union(["\u{FEFF}"])) }
-            .filter { !$0.isEmpty && !$0.hasPrefix("#") }
+        let urls = lines.enumerated().filter { !$0.element.isEmpty && !$0.element.hasPrefix("#") }
+        // Another encoding would lead to the URL of another file.
+        if let wrong = urls.first(where: { $0.element.contains("\u{FFFD}") }) {
+            throw Malformed("Line \(wrong.offset + 1) is not UTF-8.")
+        }
+        return urls.map(\.element)
     }
 
     /// Collects animations from `loc` and from `loc` of extensions such as `image:loc`, and sitemaps from `loc` within `sitemap`.
