@@ -26,6 +26,15 @@ import Testing
         #expect(try list(Array("http://a/café.gif".utf8)) == ["http://a/1.gif", "http://a/café.gif"])
     }
 
+    @Test func aFeedGivesItsEnclosures() throws {
+        let text = """
+            <?xml version="1.0"?><rss version="2.0"><channel><link>http://a/</link>
+            <item><enclosure url="http://a/1.gif" type="image/gif"/><media:content url="http://a/2.gif?x=1&amp;y=2"/></item>
+            <item><enclosure url="http://a/1.mp3" type="audio/mpeg"/></item></channel></rss>
+            """
+        #expect(try urls(text) == ["http://a/1.gif", "http://a/2.gif?x=1&y=2"])
+    }
+
     @Test func objectsBringTheirOptions() throws {
         let text =
             #"{"url":"http://a/1.gif","width":480,"quality":"70"}"# + "\n\n"
@@ -58,12 +67,13 @@ import Testing
             <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
               <url><loc>http://a/page.html</loc>
                 <image:image><image:loc> http://a/i.gif?x=1&amp;y=2 </image:loc></image:image>
-                <image:image><image:loc>http://a/i.png</image:loc></image:image></url>
+                <image:image><image:loc>http://a/i.png</image:loc></image:image>
+                <video:video><video:thumbnail_loc>http://a/v.gif</video:thumbnail_loc></video:video></url>
               <!-- <url><loc>http://a/old.gif</loc></url> -->
               <url><loc><![CDATA[http://a/B.GIF]]></loc></url>
             </urlset>
             """
-        #expect(try urls(text) == ["http://a/i.gif?x=1&y=2", "http://a/B.GIF"])
+        #expect(try urls(text) == ["http://a/i.gif?x=1&y=2", "http://a/v.gif", "http://a/B.GIF"])
     }
 
     @Test(arguments: [

@@ -3,8 +3,10 @@ internal import Markup
 
 /// Finds the animations that an HTML page shows or links to.
 enum LinkedAnimations {
-    /// Attributes with URLs, and those with sets of URLs.
-    private static let names = PageRewriter.lazyNames.union(["src", "href", "poster", "content", "srcset", "imagesrcset"])
+    /// Attributes with URLs, and those with sets of URLs. Enclosures of feeds have `url`.
+    private static let names = PageRewriter.lazyNames.union([
+        "src", "href", "poster", "content", "srcset", "imagesrcset", "url",
+    ])
 
     /// Returns the absolute URLs of animations in the order of the page, without duplicates.
     ///

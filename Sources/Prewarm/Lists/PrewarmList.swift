@@ -11,7 +11,7 @@ package struct PrewarmList: Sendable, Equatable {
         case ndjson
         /// A sitemap (sitemaps.org), or an index of sitemaps.
         case sitemap
-        /// An HTML page: the animations that it shows or links to.
+        /// An HTML page or a feed: the animations that it shows or links to.
         case html
 
         /// Guesses the format from the start of the text.
@@ -75,7 +75,8 @@ package struct PrewarmList: Sendable, Equatable {
         return urls.map(\.element)
     }
 
-    /// Collects animations from `loc` and from `loc` of extensions such as `image:loc`, and sitemaps from `loc` within `sitemap`.
+    /// Collects animations from `loc` and from elements of extensions such as `image:loc` and `video:thumbnail_loc`, and sitemaps
+    /// from `loc` within `sitemap`.
     private mutating func readSitemap(_ text: [UInt8], _ template: PrewarmEntry) {
         var isIndexEntry = false
         var location: [UInt8]?
@@ -94,8 +95,8 @@ package struct PrewarmList: Sendable, Equatable {
             switch Self.element(token) {
             case "sitemap": isIndexEntry = true
             case "url": isIndexEntry = false
-            case "loc": location = []
-            default: break
+            case let name?: if name == "loc" || name.hasSuffix("_loc") { location = [] }
+            case nil: break
             }
         }
     }
