@@ -8,8 +8,10 @@ final class Acceptor {
     private let limit: ConnectionLimit
     private var listeners: [Listener]
     private var pace = AcceptPace()
-    /// Whether new connections wait in the kernel's backlog, because the limit is reached or the system lacks descriptors.
+    /// Whether new connections wait in the kernel's backlog, because the limit is reached or the system refuses them.
     private(set) var isPaused = false
+    /// Why no connection could be accepted since the last one; nil if that was not reported.
+    private var reported: SystemError?
 
     init(_ listeners: [Listener], poller: Poller, limit: ConnectionLimit) {
         self.listeners = listeners
@@ -37,19 +39,30 @@ final class Acceptor {
             var address = clinux_address()
             let number = clinux_accept(listener, &address)
             if number >= 0 {
+                reported = nil
                 start(OwnedDescriptor(taking: number), IPAddress(address))
                 continue
             }
             switch errno {
             case EINTR, ECONNABORTED: continue
+            case EAGAIN: return false
+            // The listener stays readable, so retrying at once would spin.
             case EMFILE, ENFILE, ENOBUFS, ENOMEM:
-                // The listener stays readable, so retrying at once would spin.
                 if !closeIdle() { pause() }
                 return false
-            default: return false
+            default:
+                report(.last("accept"))
+                pause()
+                return false
             }
         }
         return true
+    }
+
+    /// Reports an error that a filter, a security module or the network causes, unless it was the last one.
+    private func report(_ error: SystemError) {
+        if error != reported { limit.report(.notAccepting(error)) }
+        reported = error
     }
 
     /// Leaves new connections in the backlog until ``resume()``. Until then, every response closes its connection, on all

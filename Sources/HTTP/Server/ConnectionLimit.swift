@@ -20,7 +20,8 @@ final class ConnectionLimit: Sendable {
     private let limit: Int
     private let perClient: Int
     private let proxies: TrustedProxies
-    private let report: @Sendable (HTTPServerEvent) -> Void
+    /// Receives events on loop threads; must not block.
+    let report: @Sendable (HTTPServerEvent) -> Void
     private let open = Atomic(0)
     private let accepted = Atomic(0)
     private let refused = Atomic(0)
@@ -33,7 +34,6 @@ final class ConnectionLimit: Sendable {
     private static let mostUnlisted = 256
     private static let reportInterval: UInt64 = 60_000_000_000
 
-    /// - Parameter report: Receives events on loop threads; must not block.
     init(
         _ limit: Int, perClient: Int = .max, proxies: TrustedProxies = TrustedProxies(),
         report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }

@@ -174,13 +174,15 @@ package final class HTTPServer: Sendable {
 }
 
 /// An event that may require an operator's attention.
-package enum HTTPServerEvent: Sendable, Hashable {
+package enum HTTPServerEvent: Sendable, Equatable {
     /// Requests come through a proxy that is not in ``HTTPServerConfiguration/trustedProxies``. Reported once per proxy.
     case unlistedProxy(IPAddress)
     /// Connections were refused because their client was at its limit. Reported once a minute, with the latest client.
     ///
     /// - Parameter count: The refused connections of all clients since the last report.
     case refusedConnections(of: IPAddress, count: Int, limit: Int)
+    /// The system refuses new connections, which the server tries again. Reported when the error is new.
+    case notAccepting(SystemError)
 }
 
 extension HTTPServerEvent: CustomStringConvertible {
@@ -190,6 +192,7 @@ extension HTTPServerEvent: CustomStringConvertible {
         case .unlistedProxy(let peer): "clients behind \(peer) count as one: set server.trusted_proxies=\(peer)"
         case .refusedConnections(let peer, let count, let limit):
             "refused \(count) connections beyond server.max_connections_per_client (\(limit)), the last one from \(peer)"
+        case .notAccepting(let error): "the system lets no connection be accepted: \(error)"
         }
     }
 }

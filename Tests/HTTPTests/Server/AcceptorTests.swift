@@ -17,6 +17,9 @@ private func anyConnection() -> Connection {
         let port: Int
         let limit: ConnectionLimit
         let acceptor: Acceptor
+        /// The listening socket.
+        let listener: Int32
+        let events = Shared<[HTTPServerEvent]>([])
         private let poller: Poller
         private var turn: UInt64 = 0
         private(set) var accepted: [Int32] = []
@@ -28,7 +31,8 @@ private func anyConnection() -> Connection {
             let listeners = try Listener.tcp(host: "127.0.0.1", port: 0, count: 1)
             guard case .tcp(_, let port) = listeners[0].endpoint else { throw HTTPServerError.alreadyStarted }
             self.port = port
-            self.limit = ConnectionLimit(limit)
+            listener = listeners[0].descriptor.number
+            self.limit = ConnectionLimit(limit) { [events] event in events.update { $0.append(event) } }
             poller = try Poller()
             try poller.add(listeners)
             acceptor = Acceptor(listeners, poller: poller, limit: self.limit)
@@ -94,6 +98,23 @@ private func anyConnection() -> Connection {
         #expect(test.isReported)
         while test.accept() {}
         #expect(test.accepted.count == clients.count)
+    }
+
+    /// As with a filter or a security module that refuses the call: the listener stays readable.
+    @Test func aListenerThatFailsIsTriedAgainLaterAndReportedOnce() throws {
+        let test = try Fixture(limit: 2)
+        test.hasIdle = true
+        // accept(2) fails with EINVAL from now on.
+        try #require(shutdown(test.listener, Int32(SHUT_RD)) == 0)
+        for _ in 0..<3 {
+            #expect(test.isReported)
+            #expect(!test.accept())
+            #expect(test.acceptor.isPaused && !test.isReported)
+            test.acceptor.resume()
+        }
+        #expect(test.events.value == [.notAccepting(SystemError("accept", code: EINVAL))])
+        // No client gains from their end.
+        #expect(test.closedIdle == 0 && test.accepted.isEmpty)
     }
 
     @Test func idleConnectionIsClosedForANewOne() throws {
