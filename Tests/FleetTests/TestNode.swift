@@ -133,12 +133,17 @@ final class TestDisk: Sendable {
     var ledger: Ledger { cache.ledger }
 }
 
-extension PurgeFollower {
-    /// A follower without a node around it.
-    static func test(_ stream: any RedisCommands, _ disk: TestDisk, _ meter: ClusterMeter = ClusterMeter()) -> PurgeFollower {
-        let context = ClusterContext.test(stream, meter)
+extension ClusterPurger {
+    /// A purger without a node around it.
+    ///
+    /// - Parameter commands: The connection over which purges are added; nil for that of the stream.
+    static func test(
+        _ stream: any RedisCommands, adding commands: (any RedisCommands)? = nil, _ disk: TestDisk,
+        _ meter: ClusterMeter = ClusterMeter()
+    ) -> ClusterPurger {
+        let context = ClusterContext.test(commands ?? stream, meter)
         let thread = WorkThreads(count: 1, limit: 64, name: "test-disk")
-        return PurgeFollower(PurgeStream(context: context), NodeRegistry(context), disk.cache, thread, ClusterHandlers { _ in })
+        return ClusterPurger(context, reading: stream, NodeRegistry(context), disk.cache, thread, ClusterHandlers { _ in })
     }
 }
 

@@ -21,7 +21,6 @@ package final class Cluster: Sendable {
     package let statuses: SharedStatuses
 
     let registry: NodeRegistry
-    let follower: PurgeFollower
     let leases: LeaseTable
     let links: ClusterLinks?
     private let context: ClusterContext
@@ -66,15 +65,12 @@ package final class Cluster: Sendable {
         disk: any BlockingWork, reporter: StateReporter, handlers: ClusterHandlers, executor: (any TaskExecutor)? = nil
     ) {
         registry = NodeRegistry(context)
-        var followed = context
-        followed.commands = stream
-        let follower = PurgeFollower(PurgeStream(context: followed), registry, cache, disk, handlers)
+        let purger = ClusterPurger(context, reading: stream, registry, cache, disk, handlers)
         // The clock must be restored before the first purge and the first fetch.
-        follower.restoreClock()
-        self.follower = follower
-        purger = ClusterPurger(follower, PurgeStream(context: context), registry)
+        purger.restoreClock()
+        self.purger = purger
         leases = LeaseTable(context, cache.purges, executor: executor)
-        flights = FlightTable(context, cache.purges, leases: leases) { follower.isTakingPart }
+        flights = FlightTable(context, cache.purges, leases: leases) { purger.isTakingPart }
         prewarm = SharedPrewarm(context)
         statuses = SharedStatuses(context: context)
         self.links = links
@@ -103,7 +99,7 @@ package final class Cluster: Sendable {
     ///   made the purge alone: caches in front of the nodes may have received old bytes meanwhile. Runs on any thread, which it
     ///   must not block.
     package func start(onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
-        follower.reportLatePurges(to: onLatePurge)
+        purger.reportLatePurges(to: onLatePurge)
         links?.start(
             onMessage: { [weak self] in self?.received($0) }, onStream: { [weak self] in self?.streamConnected() })
         let loops: [@Sendable () async -> Void] = [followPurges, sendHeartbeats, renewLeases]
@@ -129,11 +125,11 @@ package final class Cluster: Sendable {
         while context.meter.snapshot.purgesPending > 0, time.now < end, !Task.isCancelled {
             await pause.wait(for: .milliseconds(50), time)
         }
-        let wasTakingPart = follower.isTakingPart
+        let wasTakingPart = purger.isTakingPart
         stop()
-        follower.fallBehind()
+        purger.fallBehind()
         for task in tasks.withLock({ $0 }) { await task.value }
-        if wasTakingPart { await follower.saveClock() }
+        if wasTakingPart { await purger.saveClock() }
         await prewarm.leave()
         await registry.remove(registry.name, context)
     }
@@ -150,7 +146,7 @@ package final class Cluster: Sendable {
     package func liveNodes() async -> (nodes: [LiveNode], latest: StreamID) {
         _ = try? await registry.liveNodes(context)
         var nodes = registry.liveNodes
-        for index in nodes.indices where nodes[index].name == registry.name { nodes[index].position = follower.position }
+        for index in nodes.indices where nodes[index].name == registry.name { nodes[index].position = purger.position }
         return (nodes, nodes.map(\.position).max() ?? .zero)
     }
 
@@ -167,7 +163,7 @@ package final class Cluster: Sendable {
     }
 
     /// Whether the node shares its work now.
-    package var isSharing: Bool { follower.isTakingPart && (links?.breaker.phase ?? .closed) == .closed }
+    package var isSharing: Bool { purger.isTakingPart && (links?.breaker.phase ?? .closed) == .closed }
 
     /// The node's name: the configured name and the identity of this run.
     package var name: String { registry.name }
@@ -188,7 +184,7 @@ package final class Cluster: Sendable {
         switch ClusterMessage(bytes) {
         case .flight(let key, let value): flights.received(key: key, value: value)
         case .failure(let sourceURL, let bytes):
-            guard let record = SharedRecord(bytes), follower.isTakingPart else { return }
+            guard let record = SharedRecord(bytes), purger.isTakingPart else { return }
             handlers.onFailure(sourceURL, record) { [cache] in record.isCurrent(sourceURL, cache.purges) }
         case .acknowledged(let id): purger.received(id)
         case .prewarm: prewarm.arrivals.signal()
@@ -199,7 +195,7 @@ package final class Cluster: Sendable {
 
     /// Handles a new connection of the purge stream.
     func streamConnected() {
-        follower.connected()
+        purger.connected()
         reconnected.signal()
     }
 
@@ -208,7 +204,7 @@ package final class Cluster: Sendable {
         await reconnected.wait(for: timings.blockTime, time)
         while !Task.isCancelled {
             do throws(RedisError) {
-                try await follower.follow {
+                try await purger.follow {
                     self.reporter.set(.stream, nil)
                     self.cache.confirmAliases()
                     self.handlers.onFollow()
@@ -230,7 +226,7 @@ package final class Cluster: Sendable {
         var lastPart = time.now
         while !Task.isCancelled {
             await pause.wait(for: timings.beatInterval, time)
-            if follower.isTakingPart {
+            if purger.isTakingPart {
                 lastPart = time.now
             } else if time.now >= lastPart + timings.aloneLimit, !Task.isCancelled {
                 lastPart = time.now
@@ -238,14 +234,14 @@ package final class Cluster: Sendable {
                 await cache.doubtAliases()
             }
             guard registry.isRegistered else { continue }
-            if let isListed = try? await registry.beat(context, at: follower.position), !isListed {
-                follower.fallBehind()
+            if let isListed = try? await registry.beat(context, at: purger.position), !isListed {
+                purger.fallBehind()
             }
             try? await ClusterTime.ask(context, cache.sharedClock)
             // If heartbeats waited for a disk that stalls, purges would complete without this node.
-            if follower.isTakingPart, !isSavingClock.exchange(true, ordering: .relaxed) {
+            if purger.isTakingPart, !isSavingClock.exchange(true, ordering: .relaxed) {
                 Task(executorPreference: executor) {
-                    await self.follower.saveClock()
+                    await self.purger.saveClock()
                     self.isSavingClock.store(false, ordering: .relaxed)
                 }
             }

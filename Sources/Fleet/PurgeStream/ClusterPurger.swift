@@ -2,23 +2,110 @@ package import Store
 internal import Synchronization
 internal import SystemIO
 
-/// Purges the whole cluster: adds an entry to the stream, and waits until every live node has acknowledged it.
+/// Purges the whole cluster: adds an entry to the purge stream, and waits until every live node has acknowledged it. Follows the
+/// stream: applies every purge, acknowledges it, and remembers the position.
+///
+/// Every entry, whether new, late or redelivered, is applied in the same way: by its token, and by the time at which its purge
+/// was accepted. It removes only what may have been requested from an origin, or uploaded, up to that time.
+///
+/// A node takes part in the cluster only after it was listed as live and then applied everything in the stream. The order
+/// matters: a purge counts the nodes that are listed after its entry was added, and a node that is listed later finds the
+/// entry.
 package final class ClusterPurger: Sendable {
-    private static let lookInterval: Duration = .milliseconds(100)
+    private struct State {
+        /// The position in the ledger once it has recorded everything; nil before it was read.
+        var saved: PurgePosition?
+        /// All purges up to here are applied.
+        var position = StreamID.zero
+        /// The number of connections of the stream so far.
+        var connections = 0
+        /// The number of times that ``saved`` could not be read.
+        var failedLoads = 0
+        /// The name of the process that used this disk before, which may still be listed as live.
+        var formerName: String?
+        var isReady = false
+        /// Tokens of this node's purges that their callers are adding to the stream.
+        var sending: Set<String> = []
+        /// Tokens of purges that this process has added to the stream and that the ledger, or the cache, has as pending.
+        var sentUnrecorded: Set<String> = []
+        /// What this node's latest purges removed, by token, until their entries are passed; nil if the purge is not durable.
+        var own: [String: PurgeCounts?] = [:]
+        var onLatePurge: @Sendable (PurgeScope) -> Void = { _ in }
+    }
 
-    private let follower: PurgeFollower
-    private let stream: PurgeStream
-    private let registry: NodeRegistry
+    private static let lookInterval: Duration = .milliseconds(100)
+    /// The number of pending purges that are added to the stream at once.
+    private static let batchSize = 200
+    private static let ownLimit = 4096
+    /// The number of latest purges that are added again if the stream has lost them.
+    private static let repeatedLimit = 256
+    /// The number of attempts to read the position, after which it counts as lost.
+    private static let maxLoads = 10
+
+    private let state = Mutex(State())
     private let waiters = Mutex<[StreamID: AsyncSignal]>([:])
-    private var context: ClusterContext { stream.context }
-    private var timings: ClusterTimings { context.timings }
+    private let context: ClusterContext
+    /// The stream over the connection of commands.
+    private let stream: PurgeStream
+    /// The stream over its own connection, because reads wait for entries.
+    private let followed: PurgeStream
+    private let registry: NodeRegistry
+    private let cache: Cache
+    private let disk: any BlockingWork
+    private let handlers: ClusterHandlers
+    private var meter: ClusterMeter { context.meter }
     private var time: TimeSource { context.time }
 
-    init(_ follower: PurgeFollower, _ stream: PurgeStream, _ registry: NodeRegistry) {
-        self.follower = follower
-        self.stream = stream
+    /// - Parameter commands: The connection for reads that wait for entries.
+    init(
+        _ context: ClusterContext, reading commands: any RedisCommands, _ registry: NodeRegistry, _ cache: Cache,
+        _ disk: any BlockingWork, _ handlers: ClusterHandlers
+    ) {
+        self.context = context
+        stream = PurgeStream(context: context)
+        var context = context
+        context.commands = commands
+        followed = PurgeStream(context: context)
         self.registry = registry
+        self.cache = cache
+        self.disk = disk
+        self.handlers = handlers
     }
+
+    /// Restores the cluster's clock as saved by a former process. Blocks.
+    func restoreClock() {
+        let clock = try? cache.ledger.read { try PurgeTables($0).clock(ofBoot: ClusterTime.boot) }
+        guard let clock = clock ?? nil else { return }
+        cache.sharedClock.restore(clock.sample)
+        state.withLock { $0.formerName = clock.name }
+    }
+
+    /// Whether this node is listed as live and has applied all purges from before that.
+    var isTakingPart: Bool { state.withLock { $0.isReady } && registry.isLive }
+
+    /// The identity of the stream that was followed last; empty before it is known.
+    private var streamIdentity: String { state.withLock { $0.saved?.stream ?? "" } }
+
+    /// All purges of the stream up to here are applied.
+    var position: StreamID { state.withLock(\.position) }
+
+    /// Makes the node catch up before it takes part again, because it was not listed as live for a while.
+    func fallBehind() {
+        state.withLock { $0.isReady = false }
+    }
+
+    /// Makes the node catch up on a new connection of the stream: the server may be another one, or may have lost entries.
+    func connected() {
+        state.withLock { $0.connections += 1 }
+        registry.reconnected()
+    }
+
+    /// See ``Cluster/start(onLatePurge:)``.
+    func reportLatePurges(to onLatePurge: @escaping @Sendable (PurgeScope) -> Void) {
+        state.withLock { $0.onLatePurge = onLatePurge }
+    }
+
+    // MARK: Purges of this node
 
     /// Wakes the caller of a purge that a node has acknowledged.
     func received(_ id: StreamID) {
@@ -30,8 +117,8 @@ package final class ClusterPurger: Sendable {
     ///
     /// - Parameter limit: The longest wait; nil for ``ClusterTimings/purgeLimit``.
     package func broadcast(_ scope: PurgeScope, within limit: Duration? = nil) async -> PurgeReport {
-        let end = time.now + (limit ?? timings.purgeLimit)
-        let (purge, own, entry) = await follower.make(scope, addingTo: stream)
+        let end = time.now + (limit ?? context.timings.purgeLimit)
+        let (purge, own, entry) = await make(scope)
         guard let id = entry else {
             // The entry does not exist yet, and nodes may have joined since the latest lookup.
             return PurgeReport(
@@ -61,7 +148,8 @@ package final class ClusterPurger: Sendable {
         let isCertain = nodes != nil
         let live = nodes ?? Set(registry.knownNodes).union(counts.keys).union([registry.name])
         return PurgeReport(
-            counts: Self.sum(counts), nodes: live.count, acknowledged: isCertain ? live.intersection(counts.keys).count : 0,
+            counts: counts.values.reduce(into: PurgeCounts()) { $0.add($1) }, nodes: live.count,
+            acknowledged: isCertain ? live.intersection(counts.keys).count : 0,
             id: purge.token)
     }
 
@@ -70,8 +158,9 @@ package final class ClusterPurger: Sendable {
     /// - Parameter name: ``PurgeReport/id``.
     package func progress(of name: String) async throws(RedisError) -> PurgeReport? {
         // A stream that was lost gets the purge again, as another entry.
-        let (known, isPending) = await follower.entry(ofToken: name)
-        var entry = known
+        let known = await read { try PurgeTable($0).purge(withToken: name) } ?? nil
+        let isPending = known.map { $0.entry == nil } ?? cache.purges.isKnown(name)
+        var entry = known?.entry.flatMap { StreamID($0) }
         do throws(RedisError) {
             if entry == nil { entry = try await stream.entry(name) }
         } catch {
@@ -81,16 +170,254 @@ package final class ClusterPurger: Sendable {
             guard isPending else { return nil }
             return PurgeReport(counts: PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: name)
         }
-        guard entry.milliseconds >= PurgeStream.oldestAcknowledged(at: follower.clusterTime) else { return nil }
+        guard entry.milliseconds >= PurgeStream.oldestAcknowledged(at: cache.sharedClock.earliest) else { return nil }
         let live = try await registry.liveNodes(context)
         let nodes = registry.liveNodes
         let counts = try await stream.acknowledgements(of: entry)
         // A node that joined after the entry was added has not acknowledged it.
         let acknowledged = nodes.count { counts[$0.name] != nil || $0.joined >= entry }
-        return PurgeReport(counts: Self.sum(counts), nodes: live.count, acknowledged: acknowledged, id: name)
+        return PurgeReport(
+            counts: counts.values.reduce(into: PurgeCounts()) { $0.add($1) }, nodes: live.count, acknowledged: acknowledged,
+            id: name)
     }
 
-    private static func sum(_ counts: [String: PurgeCounts]) -> PurgeCounts {
-        counts.values.reduce(into: PurgeCounts()) { $0.add($1) }
+    /// Applies a purge on this node, and adds it to the stream. If the server is unreachable or has lost the stream, the purge
+    /// stays pending, and the loop adds it later.
+    ///
+    /// - Returns: The purge, what it removed here, or nil if that is not durable, and its entry.
+    func make(_ scope: PurgeScope) async -> (purge: Purge, counts: PurgeCounts?, entry: StreamID?) {
+        let purge = cache.newPurge(scope, isShared: true)
+        // Inserted before the row exists, so that the loop does not add the purge as well.
+        state.withLock { _ = $0.sending.insert(purge.token) }
+        defer { state.withLock { _ = $0.sending.remove(purge.token) } }
+        var counts: PurgeCounts?
+        do throws(CacheError) {
+            let token = Hex.encode(UInt128.random(in: .min ... .max))
+            counts = try await cache.purge([purge]) { try PurgeTable($0).boundPending(token: token) }
+        } catch {
+            // The purge applies in memory only, and is not acknowledged.
+        }
+        state.withLock { state in
+            if state.own.count >= Self.ownLimit { state.own = [:] }
+            state.own[purge.token] = .some(counts)
+        }
+        var entry: StreamID?
+        if isTakingPart { entry = try? await stream.add([purge], to: streamIdentity, isLate: false).ids.first }
+        if entry != nil { state.withLock { _ = $0.sentUnrecorded.insert(purge.token) } }
+        await noteEntries(entry.map { [($0, purge)] } ?? [])
+        return (purge, counts, entry)
+    }
+
+    /// Records the entries of purges that this node has added to the stream. If the record is lost, the purges are added again,
+    /// which does no harm.
+    private func noteEntries(_ entries: [(StreamID, Purge)]) async {
+        if !entries.isEmpty {
+            meter.update { $0.purgesAdded += Int64(entries.count) }
+            await cache.record { database in
+                for (id, purge) in entries { try PurgeTable(database).setEntry(id.description, ofToken: purge.token) }
+            }
+        }
+        await countPending()
+    }
+
+    // MARK: Following
+
+    /// Catches up, then follows the stream until an error or until the node falls behind.
+    ///
+    /// - Parameter onReady: Called when the node begins to take part in the cluster.
+    func follow(_ onReady: @Sendable () -> Void = {}) async throws(RedisError) {
+        let connection = state.withLock { state in
+            state.isReady = false
+            return state.connections
+        }
+        let saved = try await load()
+        // The time comes first: what is stored from now on is compared with purges by this time.
+        try await ClusterTime.ask(followed.context, cache.sharedClock)
+        try await registry.register(followed.context)
+        try await catchUp(saved)
+        try await addPending()
+        guard try await registry.join(followed.context, at: position) else { return }
+        state.withLock { $0.isReady = true }
+        // This node has applied the purges that the former process has not.
+        if let name = state.withLock({ $0.formerName.take() }), name != registry.name {
+            await registry.remove(name, followed.context)
+        }
+        await saveClock()
+        onReady()
+        defer { fallBehind() }
+        while !Task.isCancelled, isTakingPart, state.withLock({ $0.connections == connection }) {
+            let (entries, isTrimmed) = try await followed.newEntries(after: position)
+            if isTrimmed { await missed(.certain, isReported: true, isTrimmed: true) }
+            try await apply(entries, areMissed: false)
+            try await addPending()
+        }
+    }
+
+    /// Applies the stream's entries that this node does not know, and marks purges that the stream has lost to be added again.
+    private func catchUp(_ saved: PurgePosition) async throws(RedisError) {
+        let first = try await followed.oldest()
+        let identity = first.text("s") ?? ""
+        let isSame = saved.stream == identity
+        let reaches = isSame && (first.isGenesis || first.id <= saved.id)
+        if !reaches {
+            // A trimmed stream has lost entries that this node has never seen, whichever stream it followed before.
+            let gap: MissedPurges = isSame || !first.isGenesis ? .certain : .possible
+            await missed(gap, isReported: !saved.stream.isEmpty, isTrimmed: !first.isGenesis)
+        }
+        // Read before the pages, because purges added meanwhile are not lost.
+        let sent = await read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) } ?? []
+        var tokens: Set<String> = []
+        var last = first.id
+        var isPage = true
+        var passesPosition = first.isGenesis || !reaches
+        while isPage {
+            let page = try await followed.page(after: tokens.isEmpty && last == first.id ? nil : last)
+            tokens.formUnion(page.compactMap { $0.purge?.token })
+            passesPosition = passesPosition || page.contains { $0.id == saved.id }
+            // The position is not saved until everything is applied, so that a restart finds the gap again.
+            try await apply(
+                page, areMissed: !saved.stream.isEmpty, knownAfter: isSame ? saved.id : .zero, savingPosition: false)
+            last = page.last?.id ?? last
+            isPage = page.count == PurgeStream.pageSize
+        }
+        // The server has lost the stream's end, so entries with ids before the position may be new, and may have been trimmed.
+        if !passesPosition { await missed(.certain, isReported: true, isTrimmed: true) }
+        let lost = sent.filter { purge in
+            guard !tokens.contains(purge.token) else { return false }
+            // A trimmed purge is not lost.
+            let isTrimmed = isSame && !first.isGenesis && purge.entry.flatMap { StreamID($0) }.map { $0 < first.id } ?? false
+            return !isTrimmed
+        }
+        let reached = PurgePosition(stream: identity, id: last)
+        await cache.record { database in
+            try PurgeTables(database).setPosition(reached)
+            for purge in lost { try PurgeTable(database).setEntry(nil, ofToken: purge.token) }
+        }
+        state.withLock { state in
+            // Another stream, or one that has lost its end, may be at an earlier position.
+            (state.saved, state.position) = (reached, last)
+            state.sentUnrecorded.formIntersection(tokens)
+        }
+    }
+
+    /// - Parameter isTrimmed: Whether the stream no longer contains purges that it once had.
+    private func missed(_ gap: MissedPurges, isReported: Bool, isTrimmed: Bool) async {
+        if isReported {
+            meter.update { $0.revalidations += 1 }
+            handlers.onEvent(.revalidating)
+        }
+        // Records of other nodes from before the gap may be older than a purge that this node does not know.
+        if isTrimmed {
+            let time = cache.sharedClock.latest
+            cache.purges.distrust(until: time)
+            await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
+        }
+        await handlers.revalidate(gap)
+    }
+
+    /// Applies entries, with the position in the same transaction, and acknowledges them if they are durable.
+    ///
+    /// - Parameters:
+    ///   - areMissed: Whether the entries were added while this node did not follow the stream. Known entries are not reported.
+    ///   - acknowledged: Known entries up to this one were acknowledged before.
+    ///   - savingPosition: Whether the position is recorded.
+    private func apply(
+        _ entries: [StreamEntry], areMissed: Bool, knownAfter acknowledged: StreamID = .zero, savingPosition: Bool = true
+    ) async throws(RedisError) {
+        guard let last = entries.last else { return }
+        let found = entries.filter { !$0.isGenesis }
+        if found.contains(where: { $0.purge == nil }) {
+            // A purge that cannot be read may cover anything.
+            await handlers.revalidate(.certain)
+        }
+        let purges = found.compactMap { entry in entry.purge.map { (entry: entry, purge: $0) } }
+        let new = purges.filter { !cache.purges.isKnown($0.purge.token) }
+        let known = purges.filter { cache.purges.isKnown($0.purge.token) }
+        let position = PurgePosition(stream: streamIdentity, id: last.id)
+        let passed = known.map { ($0.entry.id.description, $0.purge.token) }
+        var counts: [String: PurgeCounts] = [:]
+        var isDurable = true
+        do throws(CacheError) {
+            let result = try await cache.purge(new.map(\.purge)) { database in
+                for (entry, token) in passed { try PurgeTable(database).setEntry(entry, ofToken: token) }
+                if savingPosition { try PurgeTables(database).setPosition(position) }
+            }
+            if let first = new.first { counts[first.purge.token] = result }
+        } catch {
+            isDurable = false
+        }
+        let onLatePurge = state.withLock { state in
+            for (_, purge) in known {
+                if let own = state.own.removeValue(forKey: purge.token) { counts[purge.token] = own ?? counts[purge.token] }
+            }
+            if savingPosition { (state.saved, state.position) = (position, last.id) }
+            return state.onLatePurge
+        }
+        meter.update { $0.purgesApplied += Int64(new.count) }
+        for (entry, purge) in new where areMissed || entry.isLate { onLatePurge(purge.scope) }
+        guard isDurable else { return }
+        let due = new + known.filter { $0.entry.id > acknowledged }
+        try await followed.acknowledge(
+            due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts()) }, at: cache.sharedClock.earliest)
+    }
+
+    /// Adds the purges that the stream does not have, so that the other nodes apply them.
+    private func addPending() async throws(RedisError) {
+        while true {
+            // If the ledger cannot be changed, purges that were added stay pending.
+            let limit = Self.batchSize + state.withLock { $0.sentUnrecorded.count }
+            let rows = await read { try PurgeTable($0).pending(limit: limit) } ?? []
+            let pending = rows + cache.unrecordedPurges.filter { $0.entry == nil }
+            let unsent = state.withLock { state in
+                state.sentUnrecorded.formIntersection(pending.map(\.token))
+                return pending.filter { !state.sentUnrecorded.contains($0.token) && !state.sending.contains($0.token) }
+            }
+            if unsent.isEmpty { break }
+            let batch = Array(unsent.prefix(Self.batchSize))
+            let (ids, failure) = try await followed.add(batch, to: streamIdentity, isLate: true)
+            let added = Array(zip(ids, batch))
+            state.withLock { $0.sentUnrecorded.formUnion(added.map(\.1.token)) }
+            await noteEntries(added)
+            if let failure { throw failure }
+        }
+        await countPending()
+    }
+
+    // MARK: The ledger
+
+    /// Reads from the ledger; nil on failure.
+    private func read<Result: Sendable>(_ body: @escaping @Sendable (SQLiteConnection) throws -> Result) async -> Result? {
+        await disk.run { [cache] in try? cache.ledger.read(body) } ?? nil
+    }
+
+    /// Returns the saved position. An unreadable position counts as lost after ``maxLoads`` attempts.
+    private func load() async throws(RedisError) -> PurgePosition {
+        await countPending()
+        if let saved = state.withLock(\.saved) { return saved }
+        let found = await read { try PurgeTables($0).position() }
+        return try state.withLock { state throws(RedisError) in
+            if found == nil { state.failedLoads += 1 }
+            guard let saved = found ?? (state.failedLoads >= Self.maxLoads ? PurgePosition() : nil) else {
+                throw .unavailable("the position in the purge stream cannot be read")
+            }
+            state.saved = saved
+            return saved
+        }
+    }
+
+    /// Saves the state of the cluster's clock for the next process, and that this node takes part now.
+    func saveClock() async {
+        guard let sample = cache.sharedClock.saved else { return }
+        let (now, name) = (cache.sharedClock.monotonic, registry.name)
+        _ = await disk.run { [cache] in
+            try? cache.ledger.write(.normal) {
+                try PurgeTables($0).setClock(sample, ofBoot: ClusterTime.boot, part: now, as: name)
+            }
+        }
+    }
+
+    /// Counts the purges that the stream does not have.
+    private func countPending() async {
+        if let count = await read({ try PurgeTable($0).pendingCount() }) { meter.update { $0.purgesPending = count } }
     }
 }

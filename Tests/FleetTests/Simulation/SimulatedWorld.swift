@@ -67,7 +67,7 @@ final class SimulatedWorld: @unchecked Sendable {
         var steps = 0
         // Most orders begin with nodes that have joined.
         if !scheduler.chance(4) {
-            while steps < 3000, !nodes.allSatisfy(\.core.follower.isTakingPart) {
+            while steps < 3000, !nodes.allSatisfy(\.core.purger.isTakingPart) {
                 step()
                 steps += 1
             }
@@ -165,7 +165,7 @@ final class SimulatedWorld: @unchecked Sendable {
     private func visit(_ node: SimulatedNode, _ url: String) async {
         let floor = floors[url] ?? 0
         // A node that has lost the server may give out what it has stored; one that has started asks the origin until it has caught up.
-        let isChecked = node.core.follower.isTakingPart || !node.hasCaughtUp
+        let isChecked = node.core.purger.isTakingPart || !node.hasCaughtUp
         if let version = await node.stored(url) {
             if isChecked { check(node, version, floor, "stored") }
             return

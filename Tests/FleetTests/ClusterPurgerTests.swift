@@ -7,17 +7,17 @@ import Testing
 @testable import Store
 
 @Suite("The purge stream is followed over one connection", .enabled(if: RedisServer.isAvailable))
-struct PurgeFollowerTests {
+struct ClusterPurgerTests {
     @Test func aNewConnectionEndsTheRunSoThatTheNodeCatchesUp() async throws {
         let server = try await RedisServer()
         defer { server.stop() }
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
-        let follower = Mutex<PurgeFollower?>(nil)
-        let commands = ReplacedConnection(base: link) { follower.withLock { $0?.connected() } }
+        let purger = Mutex<ClusterPurger?>(nil)
+        let commands = ReplacedConnection(base: link) { purger.withLock { $0?.connected() } }
         let disk = try TestDisk()
-        let made = PurgeFollower.test(commands, disk)
-        follower.withLock { $0 = made }
+        let made = ClusterPurger.test(commands, disk)
+        purger.withLock { $0 = made }
         // Without an error: the connection was replaced between two reads, and no command has failed.
         try await made.follow()
         #expect(!made.isTakingPart && commands.reads == 1)
@@ -34,9 +34,9 @@ struct PurgeFollowerTests {
         let stream = PurgeStream.test(other)
         let genesis = try await stream.oldest()
         let disk = try TestDisk()
-        let follower = PurgeFollower.test(UnacknowledgedConnection(base: link), disk)
+        let purger = ClusterPurger.test(UnacknowledgedConnection(base: link), disk)
         let isReady = Mutex(false)
-        let following = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        let following = Task { try await purger.follow { isReady.withLock { $0 = true } } }
         try await waitUntil("the node takes part") { isReady.withLock { $0 } }
         let added = try await stream.add([purge(1)], to: genesis.text("s") ?? "", isLate: false).ids
         await #expect(throws: RedisError.unavailable("an acknowledgement")) { try await following.value }
@@ -61,11 +61,11 @@ struct PurgeFollowerTests {
             reporter: StateReporter(server: "test", onChange: { _ in }), handlers: ClusterHandlers { _ in })
         node.start { _ in }
         node.streamConnected()
-        try await waitUntil("the node takes part") { node.follower.isTakingPart }
+        try await waitUntil("the node takes part") { node.purger.isTakingPart }
         disk.stall()
         let before = try server.commandCalls()["set", default: 0]
         try await waitUntil("heartbeats") { try server.commandCalls()["set", default: 0] >= before + 20 }
-        // One more is a read of the follower.
+        // One more is a read of the stream.
         #expect(disk.waiting <= 2)
         disk.resume()
         func lastPart() throws -> Int64 {
@@ -94,8 +94,8 @@ struct PurgeFollowerTests {
     @Test func purgesMadeAloneWaitInTheirOrder() async throws {
         let disk = try TestDisk()
         let meter = ClusterMeter()
-        let follower = PurgeFollower.test(UnavailableCommands(), disk, meter)
-        for number in 1...3 { _ = await follower.make(url(number), addingTo: .test(UnavailableCommands())) }
+        let purger = ClusterPurger.test(UnavailableCommands(), disk, meter)
+        for number in 1...3 { _ = await purger.make(url(number)) }
         #expect(try pending(disk) == (1...3).map(url) && meter.snapshot.purgesPending == 3)
     }
 
@@ -103,20 +103,20 @@ struct PurgeFollowerTests {
         let disk = try TestDisk()
         _ = try await disk.cache.purge([purge(1)])
         let meter = ClusterMeter()
-        await #expect(throws: RedisError.self) { try await PurgeFollower.test(UnavailableCommands(), disk, meter).follow() }
+        await #expect(throws: RedisError.self) { try await ClusterPurger.test(UnavailableCommands(), disk, meter).follow() }
         #expect(meter.snapshot.purgesPending == 1)
     }
 
     @Test func aPositionThatCanNeverBeReadCountsAsLost() async throws {
         let disk = try TestDisk()
         try disk.ledger.write(.full) { try $0.run("INSERT INTO position VALUES (1, 's', 'x')") }
-        let follower = PurgeFollower.test(UnavailableCommands(), disk)
+        let purger = ClusterPurger.test(UnavailableCommands(), disk)
         for _ in 0..<9 {
-            let error = await #expect(throws: RedisError.self) { try await follower.follow() }
+            let error = await #expect(throws: RedisError.self) { try await purger.follow() }
             #expect(error != .unavailable("test"))
         }
         // The server is asked.
-        await #expect(throws: RedisError.unavailable("test")) { try await follower.follow() }
+        await #expect(throws: RedisError.unavailable("test")) { try await purger.follow() }
     }
 
     @Test func pendingPurgesAreAddedInBatches() async throws {
@@ -126,9 +126,9 @@ struct PurgeFollowerTests {
         defer { link.close() }
         let disk = try TestDisk()
         _ = try await disk.cache.purge((0..<450).map(purge))
-        let follower = PurgeFollower.test(link, disk)
+        let purger = ClusterPurger.test(link, disk)
         let isReady = Mutex(false)
-        let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        let task = Task { try await purger.follow { isReady.withLock { $0 = true } } }
         defer { task.cancel() }
         try await waitUntil("the node takes part") { isReady.withLock { $0 } }
         #expect(try pending(disk) == [])
@@ -139,10 +139,10 @@ struct PurgeFollowerTests {
 
     @Test func theFirstPurgeAfterOneOfEverythingStandsForTooManyIsPendingToo() async throws {
         let disk = try TestDisk()
-        let follower = PurgeFollower.test(UnavailableCommands(), disk)
+        let purger = ClusterPurger.test(UnavailableCommands(), disk)
         let most = Int(PurgeTable.mostPending)
         _ = try await disk.cache.purge((0..<most).map(purge))
-        for number in most...most + 1 { _ = await follower.make(url(number), addingTo: .test(UnavailableCommands())) }
+        for number in most...most + 1 { _ = await purger.make(url(number)) }
         #expect(try pending(disk) == [.all, url(most + 1)])
     }
 
@@ -153,16 +153,16 @@ struct PurgeFollowerTests {
         defer { link.close() }
         let disk = try TestDisk()
         try await disk.cache.put("https://origin.test/other")
-        let follower = PurgeFollower.test(link, disk)
+        let purger = ClusterPurger.test(link, disk)
         let most = Int(PurgeTable.mostPending)
         _ = try await disk.cache.purge((0..<most).map(purge))
         // Thousands of sweeps, each with its transaction, would come before the one that the test waits for.
         try disk.ledger.write(.full) { try $0.run("UPDATE purges SET swept = 1") }
-        _ = await follower.make(url(most), addingTo: .test(UnavailableCommands()))
+        _ = await purger.make(url(most))
         #expect(try pending(disk) == [.all] && disk.cache.statistics().objects == 1)
         let task = Task {
             // On a busy machine, a command may miss its limit.
-            while !Task.isCancelled { try? await follower.follow() }
+            while !Task.isCancelled { try? await purger.follow() }
         }
         defer { task.cancel() }
         try await waitUntil("the rows to go") { disk.cache.statistics().objects == 0 }
@@ -175,8 +175,8 @@ struct PurgeFollowerTests {
         defer { link.close() }
         let disk = try TestDisk()
         _ = try await disk.cache.purge((0..<5).map(purge))
-        let follower = PurgeFollower.test(RefusingCommands(base: link, accepted: 2), disk)
-        await #expect(throws: RedisError.self) { try await follower.follow() }
+        let purger = ClusterPurger.test(RefusingCommands(base: link, accepted: 2), disk)
+        await #expect(throws: RedisError.self) { try await purger.follow() }
         #expect(try pending(disk) == (2..<5).map(url))
     }
 
@@ -198,18 +198,18 @@ struct PurgeFollowerTests {
                 BEGIN SELECT RAISE(ABORT, 'the disk is broken'); END
                 """)
         }
-        let follower = PurgeFollower.test(link, disk)
+        let purger = ClusterPurger.test(link, adding: second, disk)
         let isReady = Mutex(false)
-        let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        let task = Task { try await purger.follow { isReady.withLock { $0 = true } } }
         defer { task.cancel() }
         try await waitUntil("the node takes part") { isReady.withLock { $0 } }
         // Its own purge, whose entry cannot be recorded either, and then those of another node.
         let other = PurgeStream.test(second)
-        _ = await follower.make(url(3), addingTo: other)
+        _ = await purger.make(url(3))
         let identity = try await other.oldest().text("s") ?? ""
         for number in 4...8 {
             let last = try #require(try await other.add([purge(number)], to: identity, isLate: false).ids.last)
-            try await waitUntil("the purge to be applied") { follower.position >= last }
+            try await waitUntil("the purge to be applied") { purger.position >= last }
         }
         #expect(try server.run("XLEN", "{test}:v1:purges") == ":10\r\n")
     }
@@ -220,11 +220,11 @@ struct PurgeFollowerTests {
         let link = try await RedisLink.connected(server.unixAddress)
         defer { link.close() }
         let disk = try TestDisk(volatile: url(1))
-        let follower = PurgeFollower.test(link, disk)
-        _ = await follower.make(url(1), addingTo: .test(UnavailableCommands()))
+        let purger = ClusterPurger.test(link, disk)
+        _ = await purger.make(url(1))
         #expect(try pending(disk) == [] && disk.cache.unrecordedPurges.count == 1)
         let isReady = Mutex(false)
-        let task = Task { try await follower.follow { isReady.withLock { $0 = true } } }
+        let task = Task { try await purger.follow { isReady.withLock { $0 = true } } }
         defer { task.cancel() }
         try await waitUntil("the node takes part") { isReady.withLock { $0 } }
         #expect(try server.run("XLEN", "{test}:v1:purges") == ":2\r\n")
