@@ -14,7 +14,8 @@ package final class SharedStore: Sendable {
     private let keys: KeySpace
     private let http: HTTPClient
     private let client: S3Client
-    private let objects: RecordedObjects
+    /// Whether the server keeps metadata, which the first upload of the process determines.
+    private let keepsMetadata = Mutex<Bool?>(nil)
     private let meter = StoreMeter()
     private let calls: GuardedCalls
     /// The queued writes; nil for a store that is only read and pruned.
@@ -67,8 +68,9 @@ package final class SharedStore: Sendable {
             if event == .resumed { outbox?.endPauses() }
             report(event)
         }
-        objects = RecordedObjects(client, keys)
-        outbox?.startSending(concurrency: settings.uploads, Self.sender(configuration, calls, objects, meter))
+        outbox?.startSending(concurrency: settings.uploads) { entry, file throws(StoreError) in
+            try await self.send(entry, file)
+        }
         Self.reportKeys(configuration, report)
     }
 
@@ -87,26 +89,6 @@ package final class SharedStore: Sendable {
                     if signature == nil { report(.unsigned) }
                     if let source = role.source { report(.signed(source: source)) }
                 } catch {}
-            }
-        }
-    }
-
-    private static func sender(
-        _ configuration: SharedStoreConfiguration, _ calls: GuardedCalls, _ objects: RecordedObjects, _ meter: StoreMeter
-    ) -> Outbox.Send {
-        { entry, file throws(StoreError) in
-            switch entry.change {
-            case .put(let name, let record, let mediaType):
-                guard let file else { return }
-                let limit = configuration.timeout + .milliseconds(1000 * (record.length / configuration.uploadRate))
-                try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
-                    try await objects.put(name, file, record, mediaType: mediaType, by: .now + timeLeft)
-                }
-                meter.update { $0.bytesSent += record.length }
-            case .delete(let time):
-                try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
-                    try await objects.delete(entry.id, configuration.fileExtensions, until: time, by: .now + timeLeft)
-                }
             }
         }
     }
@@ -141,7 +123,7 @@ package final class SharedStore: Sendable {
         do throws(StoreError) {
             record = try await calls.perform(.get, within: limit ?? configuration.lookupTimeout) {
                 timeLeft throws(StoreError) in
-                try await self.objects.get(name, into: file, maxLength: maxLength, by: .now + timeLeft)
+                try await self.get(name, into: file, maxLength: maxLength, by: .now + timeLeft)
             }
         } catch {
             guard deletion != nil, error != .cancelled, error != .closed else { throw error }
@@ -188,6 +170,145 @@ package final class SharedStore: Sendable {
         return await outbox?.put(name, file, record, mediaType: mediaType, within: limit, in: transaction) ?? false
     }
 
+    /// Sends an entry of the outbox.
+    private func send(_ entry: OutboxEntry, _ file: SharedDescriptor?) async throws(StoreError) {
+        switch entry.change {
+        case .put(let name, let record, let mediaType):
+            guard let file else { return }
+            let limit = configuration.timeout + .milliseconds(1000 * (record.length / configuration.uploadRate))
+            try await calls.perform(.put, within: limit) { timeLeft throws(StoreError) in
+                try await put(name, file, record, mediaType: mediaType, by: .now + timeLeft)
+            }
+            meter.update { $0.bytesSent += record.length }
+        case .delete(let time):
+            try await calls.perform(.delete, within: configuration.timeout) { timeLeft throws(StoreError) in
+                try await delete(entry.id, until: time, by: .now + timeLeft)
+            }
+        }
+    }
+
+    // MARK: Objects and their records
+
+    // The record is stored as the object's metadata. Some servers silently drop metadata, and long facts exceed its limit; in these
+    // cases, a second object next to the first contains the record. Each function is one attempt, without retries.
+
+    /// The largest object with a record, in bytes.
+    private static let maxRecordLength = 64 << 10
+
+    private typealias Instant = ContinuousClock.Instant
+
+    /// Gets a rendition into a file, which is emptied first, and verifies length and digest; nil if the store does not have it.
+    ///
+    /// - Throws: ``StoreError``; the file's content is then undefined.
+    private func get(
+        _ name: RenditionName, into file: SharedDescriptor, maxLength: Int, by deadline: Instant
+    ) async throws(StoreError) -> StoredRecord? {
+        guard let object = try await client.get(keys.object(name), to: .file(file, limit: maxLength), timeout: deadline - .now)
+        else { return nil }
+        var record = try recordIn(object.metadata)
+        if record == nil { record = try await getRecord(name, by: deadline) }
+        // Without a record, the object is being written, or another program has put it there.
+        guard let record else { return nil }
+        guard object.length == record.length else {
+            throw .damaged(cause: "it has \(object.length) bytes in place of \(record.length)")
+        }
+        guard object.digest == record.digest else { throw .damaged(cause: "its SHA-256 does not match") }
+        return record
+    }
+
+    /// Stores a rendition. The file must not change.
+    private func put(
+        _ name: RenditionName, _ file: SharedDescriptor, _ record: StoredRecord, mediaType: String, by deadline: Instant
+    ) async throws(StoreError) {
+        let usesMetadata = record.fitsMetadata
+        let support = keepsMetadata.withLock { $0 }
+        // Stored before the object, so that an object without a record is never complete.
+        if !usesMetadata || support == false { try await putRecord(name, record, by: deadline) }
+        try await client.put(
+            keys.object(name),
+            S3Client.Upload(
+                body: .file(file, length: record.length), digest: record.digest, mediaType: mediaType,
+                metadata: usesMetadata ? record.fields : [:]),
+            timeout: deadline - .now)
+        guard usesMetadata, support == nil,
+            let metadata = try await client.head(keys.object(name), timeout: deadline - .now)
+        else { return }
+        let isKept = StoredRecord(fields: metadata) == record
+        keepsMetadata.withLock { $0 = isKept }
+        if !isKept { try await putRecord(name, record, by: deadline) }
+    }
+
+    /// Deletes the renditions of an id and their records. Succeeds if the store does not have them.
+    ///
+    /// - Parameter time: Only what began until this time is deleted, in milliseconds of the cluster's clock.
+    private func delete(_ id: ObjectID, until time: Int64, by deadline: Instant) async throws(StoreError) {
+        let present = try await keys(of: id, by: deadline)
+        let names = configuration.fileExtensions.compactMap { RenditionName(id: id, fileExtension: $0) }
+        var doomed =
+            present ?? Dictionary(uniqueKeysWithValues: names.map { ($0, [self.keys.object($0), self.keys.record($0)]) })
+        for name in doomed.keys {
+            let record = try await record(name, by: deadline)
+            if record?.began(until: time) != true { doomed[name] = nil }
+        }
+        // A rendition's record is deleted after its object: a record without an object is not found.
+        try await deleteObjects(doomed.values.flatMap(\.self), by: deadline)
+    }
+
+    /// The store's keys for an id, by rendition, the object before its record. Nil if the store does not permit listing.
+    private func keys(of id: ObjectID, by deadline: Instant) async throws(StoreError) -> [RenditionName: [String]]? {
+        do throws(StoreError) {
+            // An id has fewer objects than a page.
+            let page = try await client.list(prefix: keys.objects(id), token: nil, timeout: deadline - .now)
+            var present: [RenditionName: [String]] = [:]
+            for key in page.entries.map(\.key).sorted() {
+                if let name = keys.name(key) { present[name, default: []].append(key) }
+            }
+            return present
+        } catch {
+            switch error {
+            case .denied(code: "AccessDenied"), .rejected: return nil
+            default: throw error
+            }
+        }
+    }
+
+    /// The record of a rendition; nil if the store has no rendition with a readable record.
+    private func record(_ name: RenditionName, by deadline: Instant) async throws(StoreError) -> StoredRecord? {
+        guard let metadata = try await client.head(keys.object(name), timeout: deadline - .now) else { return nil }
+        if StoredRecord.isPresent(in: metadata) { return StoredRecord(fields: metadata) }
+        return try await getRecord(name, by: deadline)
+    }
+
+    /// Deletes up to ``S3Client/maxDeletions`` objects in order, by one request if the server permits.
+    private func deleteObjects(_ keys: [String], by deadline: Instant) async throws(StoreError) {
+        if keys.count > 1, let failures = try await client.delete(keys, timeout: deadline - .now) {
+            if let failure = failures.values.first { throw failure }
+            return
+        }
+        for key in keys { try await client.delete(key, timeout: deadline - .now) }
+    }
+
+    private func recordIn(_ metadata: [String: String]) throws(StoreError) -> StoredRecord? {
+        guard StoredRecord.isPresent(in: metadata) else { return nil }
+        keepsMetadata.withLock { $0 = true }
+        guard let record = StoredRecord(fields: metadata) else { throw .damaged(cause: "its record cannot be read") }
+        return record
+    }
+
+    private func getRecord(_ name: RenditionName, by deadline: Instant) async throws(StoreError) -> StoredRecord? {
+        let object = try await client.get(keys.record(name), to: .memory(limit: Self.maxRecordLength), timeout: deadline - .now)
+        guard let object else { return nil }
+        guard let record = StoredRecord(fields: FieldLines.decode(object.body)) else {
+            throw .damaged(cause: "its record cannot be read")
+        }
+        return record
+    }
+
+    private func putRecord(_ name: RenditionName, _ record: StoredRecord, by deadline: Instant) async throws(StoreError) {
+        let bytes = FieldLines.encode(record.fields)
+        let upload = S3Client.Upload(body: .bytes(bytes), digest: SHA256.hash(bytes), mediaType: "text/plain")
+        try await client.put(keys.record(name), upload, timeout: deadline - .now)
+    }
     // MARK: State
 
     package var statistics: StoreStatistics {
