@@ -1,4 +1,5 @@
 internal import Fetch
+package import Fleet
 package import Store
 
 /// Everything that a purge does: on this node, in the shared tier and on the other nodes.
@@ -7,15 +8,19 @@ package import Store
 package struct Purges: Sendable {
     private let cache: Cache
     private let state: RenditionState
-    private let tier: (any SharedTier)?
+    private let outbox: Outbox?
+    /// The longest time that a purge waits for the shared tier.
+    private static let removalLimit: Duration = .seconds(2)
     /// The other nodes; nil for a node that works alone.
     package var nodes: (any NodePurger)?
 
     /// Applies every purge of the cache to work in progress and to remembered failures.
-    package init(cache: Cache, state: RenditionState, tier: (any SharedTier)?) {
+    ///
+    /// - Parameter outbox: That of the shared tier.
+    package init(cache: Cache, state: RenditionState, outbox: Outbox?) {
         self.cache = cache
         self.state = state
-        self.tier = tier
+        self.outbox = outbox
         // Work in progress goes on for its present callers; no call that starts after the purge receives its result.
         cache.observePurges { state.invalidate($0) }
     }
@@ -24,7 +29,7 @@ package struct Purges: Sendable {
     ///
     /// Only the purge of an object removes it from the shared tier: an alias leads there through the source's bytes, which are
     /// fetched anew after a purge. Every node sends the removal, in case some nodes cannot reach the tier. The call waits for
-    /// the tier as long as the tier allows.
+    /// the removal for two seconds at most.
     ///
     /// - Parameter limit: The longest wait for other nodes; nil for two seconds.
     /// - Throws: ``CacheError`` if the purge is not durable on this node and there are no others.
@@ -35,7 +40,7 @@ package struct Purges: Sendable {
             } else {
                 PurgeReport(counts: try await cache.purge(scope))
             }
-        if let id = scope.objectID { await tier?.awaitRemoval(of: id) }
+        if let id = scope.objectID { await outbox?.awaitDeletion(of: id, within: Self.removalLimit) }
         return report
     }
 
@@ -54,3 +59,11 @@ package struct Purges: Sendable {
         state.invalidate(.all)
     }
 }
+
+/// Purges the nodes of a cluster; see ``ClusterPurger``.
+package protocol NodePurger: Sendable {
+    func broadcast(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport
+    func progress(of id: String) async throws -> PurgeReport?
+}
+
+extension ClusterPurger: NodePurger {}

@@ -111,14 +111,6 @@ package protocol NodeCoordinator: Sendable {
     ) async -> FlightRole
 }
 
-/// Purges the nodes of a cluster; see ``ClusterPurger``.
-package protocol NodePurger: Sendable {
-    func broadcast(_ scope: PurgeScope, within limit: Duration?) async -> PurgeReport
-    func progress(of id: String) async throws -> PurgeReport?
-}
-
-extension ClusterPurger: NodePurger {}
-
 /// The role of a node in a miss.
 package enum FlightRole: Sendable {
     /// This node runs the miss and then ends the lease.

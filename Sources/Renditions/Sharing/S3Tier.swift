@@ -10,8 +10,6 @@ package struct S3Tier: SharedTier {
     private static let saveLimit: Duration = .seconds(2)
     /// The shortest time allowed for a rendition that only the store has.
     private static let onlySourceLimit: Duration = .seconds(2)
-    /// The longest time that a purge waits for the store.
-    private static let removalLimit: Duration = .seconds(2)
     /// The largest rendition to receive, unless the local cache refuses even smaller ones.
     private static let largestObject: Int64 = 1 << 40
 
@@ -53,10 +51,6 @@ package struct S3Tier: SharedTier {
             await cache.record(of: rendition.objectID, since: rendition.epoch, change)
         }
     }
-
-    package func awaitRemoval(of id: ObjectID) async {
-        await store.outbox?.awaitDeletion(of: id, within: Self.removalLimit)
-    }
 }
 
 /// A store of finished renditions that several nodes share, behind the local cache.
@@ -77,9 +71,6 @@ package protocol SharedTier: Sendable {
     ///
     /// - Returns: Whether other nodes can read it now. If not, the tier stores it as soon as it can.
     func save(_ rendition: CachedRendition) async -> Bool
-
-    /// Suspends until the removal of a purged object was sent, an attempt has failed, or a deadline of the tier has passed.
-    func awaitRemoval(of id: ObjectID) async
 }
 
 /// The shared tier's answer about an object.

@@ -75,7 +75,7 @@ final class RenditionCore: Sendable {
         }
         meter = WorkMeter(factory: registry) { Problem($0).code }
         tier = store.map { [cache] in S3Tier($0, cache: cache) }
-        var purges = Purges(cache: cache, state: state, tier: tier)
+        var purges = Purges(cache: cache, state: state, outbox: store?.outbox)
         cluster = configuration.cluster.map { [cache, state, store, purges] settings in
             var handlers = ClusterHandlers { await purges.revalidateAll($0) }
             handlers.onEvent = { event in

@@ -221,7 +221,7 @@ final class InterleavedWorld: Sendable {
                 try await convert(source, rendition, flight)
             },
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        return (pipeline, Purges(cache: cache, state: state, tier: nil))
+        return (pipeline, Purges(cache: cache, state: state, outbox: nil))
     }
 
     /// The origin: it takes its time before and after it looks which version it has.

@@ -18,7 +18,7 @@ import Testing
                 holdsPuts: false, report: { _ in })
             defer { outbox.close() }
             world.cache.sendDeletions(by: outbox)
-            try await body(world, id, Purges(cache: world.cache, state: world.renditionState, tier: nil), outbox)
+            try await body(world, id, Purges(cache: world.cache, state: world.renditionState, outbox: nil), outbox)
         }
     }
 

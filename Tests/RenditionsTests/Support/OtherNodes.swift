@@ -36,8 +36,6 @@ struct EmptyTier: SharedTier {
         await saved?.pass()
         return false
     }
-
-    func awaitRemoval(of id: ObjectID) async {}
 }
 
 /// A store that has every object, and sends it when a test opens a gate.
@@ -52,5 +50,4 @@ struct FullTier: SharedTier {
     }
 
     func save(_ rendition: CachedRendition) async -> Bool { false }
-    func awaitRemoval(of id: ObjectID) async {}
 }

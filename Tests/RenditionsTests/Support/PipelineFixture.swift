@@ -99,7 +99,7 @@ final class PipelineFixture: Sendable {
                 try await script.convert(source, rendition, flight, cache, gates.conversion)
             },
             tier: tier, coordinator: coordinator, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
-        purger = Purges(cache: cache, state: renditionState, tier: nil)
+        purger = Purges(cache: cache, state: renditionState, outbox: nil)
         self.script = script
     }
 

@@ -55,7 +55,7 @@ final class SimulatedNode: Sendable {
         state = RenditionState(
             Self.limits(jobs: 12), cache: cache, clock: clock,
             executor: scheduler)
-        purger = Purges(cache: cache, state: state, tier: nil)
+        purger = Purges(cache: cache, state: state, outbox: nil)
         keeper = SimulatedThreads(scheduler, count: 1, limit: 1)
         current = Mutex(nil)
         var rules = OriginRules()

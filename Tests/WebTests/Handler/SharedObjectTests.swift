@@ -29,8 +29,6 @@ struct SharedObjectTests {
         }
 
         func save(_ rendition: CachedRendition) async -> Bool { true }
-
-        func awaitRemoval(of id: ObjectID) async {}
     }
 
     @Test func eachUnknownIdCountsAsAMiss() async throws {

@@ -182,7 +182,7 @@ final class WebFixture: Sendable {
         fetch.mounts = policy.mounts.values.map(\.rule)
         policy.sources = fetch.rules
         let limits = ClientLimits(policy, factory: registry)
-        var purges = Purges(cache: cache, state: state, tier: nil)
+        var purges = Purges(cache: cache, state: state, outbox: nil)
         purges.nodes = settings.nodes
         let operatorClient = try HTTPClient(name: "test-hooks", limits: .init(running: 8))
         self.operatorClient = operatorClient
