@@ -4,11 +4,9 @@ package enum RedisError: Error, Sendable, Equatable, CustomStringConvertible {
     case unavailable(String)
     /// No reply within the deadline. The server may have executed the command.
     case timedOut
-    /// The circuit breaker is open: nothing was sent.
     case breakerOpen
     /// The calling task was cancelled. The server may have executed the command.
     case cancelled
-    /// The server replied with an error.
     case refused(RedisRefusal)
     /// The server's bytes are not a reply, or not a valid reply to the command.
     case nonsense(String)
@@ -37,7 +35,6 @@ package enum RedisError: Error, Sendable, Equatable, CustomStringConvertible {
     }
 }
 
-/// An error reply of the server.
 package struct RedisRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     /// The server state named by the first word of an error reply.
     package enum Kind: String, Sendable, CaseIterable {

@@ -14,7 +14,6 @@ final class RedisLink: Sendable {
         case connected
         /// An established connection was lost.
         case lost(RedisError)
-        /// An attempt to connect failed.
         case failed(RedisError)
 
         /// Why there is no connection; nil if there is one.
@@ -49,7 +48,6 @@ final class RedisLink: Sendable {
     private static let pingInterval: Duration = .seconds(3)
     /// The shortest time between two drops, which limits reconnections to a server that refuses every connection.
     private static let dropInterval: Duration = .seconds(2)
-    /// The pauses between connection attempts.
     private static let backoff = Backoff(first: .milliseconds(50), longest: .seconds(1))
 
     private let address: RedisAddress
@@ -111,7 +109,6 @@ final class RedisLink: Sendable {
         }
     }
 
-    /// Whether requests can be sent.
     var isConnected: Bool { state.withLock { $0.isConnected } }
 
     /// Closes the current connection and reconnects. Has no effect within two seconds of the previous drop.
@@ -125,7 +122,6 @@ final class RedisLink: Sendable {
         if isDue { wakeup?.signal() }
     }
 
-    /// Sends a pipeline.
     private func submit(_ commands: [RedisCommand], _ request: PendingRequest) {
         let bytes = commands.flatMap(\.bytes)
         let failure = state.withLock { state -> RedisError? in
@@ -194,7 +190,6 @@ final class RedisLink: Sendable {
         return reason
     }
 
-    /// Writes, waits and reads once.
     private func turn(_ session: Session, _ wakeup: Wakeup, _ onMessage: ([UInt8]) -> Void) throws(RedisError) {
         try session.write()
         let now = time.now

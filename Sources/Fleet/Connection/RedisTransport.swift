@@ -12,7 +12,6 @@ final class RedisTransport {
     /// Whether a write waits until the socket accepts more data.
     private(set) var wantsWrite = false
 
-    /// Connects. Blocks for at most `limit`.
     init(_ address: RedisAddress, within limit: Duration) throws(RedisError) {
         do throws(HTTPError) {
             connection = try Self.prepare(address, limit)

@@ -1,4 +1,3 @@
-/// A reply.
 enum RedisValue: Sendable, Equatable {
     case none
     case status(String)
@@ -50,7 +49,6 @@ enum RedisValue: Sendable, Equatable {
         return text
     }
 
-    /// Throws for an error reply.
     func succeeded() throws(RedisError) {
         if case .error(let refusal) = self { throw .refused(refusal) }
     }

@@ -22,7 +22,6 @@ final class ReplyReader {
         functions.deallocate()
     }
 
-    /// Adds bytes from the connection.
     func append(_ bytes: UnsafeRawBufferPointer) throws(RedisError) {
         guard let reader, let base = bytes.baseAddress else { throw .unavailable("no memory is left for a parser") }
         pendingCount += bytes.count

@@ -11,7 +11,6 @@ package struct StreamID: Sendable, Hashable, Comparable, CustomStringConvertible
         self.sequence = sequence
     }
 
-    /// Parses `milliseconds-sequence`.
     package init?(_ text: String) {
         let parts = text.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 2, let first = UInt64(parts[0]), let second = UInt64(parts[1]) else { return nil }

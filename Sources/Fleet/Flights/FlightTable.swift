@@ -31,7 +31,6 @@ package final class FlightTable: Sendable {
     private let purges: PurgeIndex
     private let leases: LeaseTable
     private let isTakingPart: @Sendable () -> Bool
-    /// The waiters by flight key.
     private let waiters = Mutex<[String: [Waiter]]>([:])
 
     init(
@@ -157,7 +156,6 @@ package final class FlightTable: Sendable {
 
     // MARK: Waiting
 
-    /// Delivers the end of a flight.
     func received(key: String, value: [UInt8]) {
         for waiter in waiters.withLock({ $0[key] ?? [] }) {
             waiter.value.withLock { $0 = value }

@@ -16,7 +16,6 @@ final class LeaseTable: Sendable {
     private let context: ClusterContext
     private let purges: PurgeIndex
     private let executor: (any TaskExecutor)?
-    /// The held leases by value.
     private let held = Mutex<[[UInt8]: Held]>([:])
 
     init(_ context: ClusterContext, _ purges: PurgeIndex, executor: (any TaskExecutor)?) {
@@ -39,7 +38,6 @@ final class LeaseTable: Sendable {
         held.withLock { $0[value].map { context.time.now < $0.renewed + context.timings.leaseTime } ?? false }
     }
 
-    /// The number of leases.
     var count: Int { held.withLock(\.count) }
 
     /// Renews this node's due leases in one pipeline, and counts lost leases.
@@ -85,14 +83,12 @@ final class LeaseTable: Sendable {
         return isEnded && !isOvertaken
     }
 
-    /// Tells all nodes that a source fails.
     func announce(_ record: SharedRecord, of sourceURL: String) async {
         let message = ClusterMessage.failure(sourceURL: sourceURL, record: record.bytes)
         // A node that does not get the message finds the failure by itself.
         _ = try? await context.run(RedisCommand(.integer, ["PUBLISH", context.keys.channel, message.bytes]))
     }
 
-    /// Ends a lease in the background.
     func abandon(key: String, value: [UInt8]) {
         held.withLock { $0[value] = nil }
         Task(executorPreference: executor) {

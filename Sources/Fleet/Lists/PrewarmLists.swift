@@ -39,7 +39,6 @@ package protocol PrewarmLists: Sendable {
 package struct PrewarmTicket: Sendable, Hashable {
     /// The entry's id, which is unique in its list.
     package let id: String
-    /// The list's id.
     package let list: String
     /// The entry as it was added.
     package let payload: [UInt8]
@@ -54,9 +53,7 @@ package struct PrewarmTicket: Sendable, Hashable {
     }
 }
 
-/// A list to add.
 package struct PrewarmOrder: Sendable {
-    /// The list's unique id.
     package let id: String
     /// The entries, which the lists do not interpret.
     package let payloads: [[UInt8]]
@@ -90,19 +87,13 @@ package struct PrewarmRequest: Sendable, Equatable {
 
 /// Why a list of entries was not accepted or cannot be found.
 package enum PrewarmRefusal: Error, Sendable, Equatable {
-    /// The server is stopping.
     case stopping
-    /// Too many entries are pending.
     case full(waiting: Int, limit: Int)
-    /// The list could not be written to disk.
     case notStored(cause: String)
     /// The lists on disk, or those of the cluster, could not be read.
     case unknown(cause: String)
-    /// The same request has added a list before.
     case known(id: String)
-    /// The same request is being carried out.
     case inProgress
-    /// A different request has used the same idempotency key.
     case conflict
 }
 
@@ -119,13 +110,11 @@ package struct PrewarmReport: Codable, Sendable, Equatable {
         }
     }
 
-    /// Why an entry has no rendition.
     package struct Failure: Codable, Sendable, Equatable {
         /// The source's URL as the entry spells it; empty if it is unknown.
         package let url: String
         /// A stable word for programs (docs/api.md, errors).
         package let code: String
-        /// A sentence.
         package let detail: String
 
         package init(url: String, code: String, detail: String) {

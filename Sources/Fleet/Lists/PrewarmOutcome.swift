@@ -1,4 +1,3 @@
-/// The outcome of an entry.
 package struct PrewarmOutcome: Sendable, Hashable, Codable {
     package enum Kind: String, Sendable, Hashable, Codable {
         /// The rendition was in the cache.
@@ -23,7 +22,6 @@ package struct PrewarmOutcome: Sendable, Hashable, Codable {
         self.sourceBytes = sourceBytes
     }
 
-    /// A failure.
     package init(code: String, detail: String) {
         kind = .failed
         (self.code, self.detail) = (code, detail)

@@ -360,7 +360,6 @@ package final class SharedPrewarm: PrewarmLists {
 extension PrewarmReport.Failure {
     private static let kind = UInt8(ascii: "F")
     private static let maxTextBytes = 1024
-    /// The largest length of a source's URL.
     private static let maxURLBytes = 8192
 
     /// The encoded failure, as stored for all nodes.
@@ -371,7 +370,6 @@ extension PrewarmReport.Failure {
                 .map { String(decoding: $0, as: UTF8.self) })
     }
 
-    /// Returns nil if the bytes are not a failure.
     init?(encoded bytes: [UInt8]) {
         guard var reader = FieldReader(bytes, kind: Self.kind), let url = reader.text(), let code = reader.text(),
             let detail = reader.text()

@@ -44,7 +44,6 @@ package struct SharedStatuses: Sendable {
         return try replies[1].integer(in: 0...1) == 1
     }
 
-    /// Removes a status.
     package func remove(_ id: String) async throws(RedisError) {
         try await context.run(RedisCommand(.integer, ["DEL", keys.status(id)])).succeeded()
     }

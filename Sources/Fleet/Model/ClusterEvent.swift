@@ -1,8 +1,6 @@
 /// A change that an operator should know; its description is a line for the log.
 package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
-    /// The node shares its work from now on.
     case shared(server: String)
-    /// The node works alone from now on.
     case alone(server: String, RedisError)
     /// The server refuses the subscription to messages of other nodes.
     case deaf(server: String, RedisError)
@@ -27,7 +25,6 @@ package enum ClusterEvent: Sendable, Equatable, CustomStringConvertible {
         }
     }
 
-    /// Whether the state is a fault.
     package var isProblem: Bool {
         switch self {
         case .shared: false

@@ -1,4 +1,3 @@
-/// A message on the cluster's channel.
 enum ClusterMessage: Equatable {
     /// A flight has ended: its key and the record's bytes, which are empty if the lease was released without a result.
     case flight(key: String, value: [UInt8])
@@ -6,7 +5,6 @@ enum ClusterMessage: Equatable {
     case failure(sourceURL: String, record: [UInt8])
     /// A node has applied the purge with this id.
     case acknowledged(StreamID)
-    /// Prewarm entries were added.
     case prewarm
     /// The node with this name has listed itself as live.
     case registered(String)
@@ -23,7 +21,6 @@ enum ClusterMessage: Equatable {
         }
     }
 
-    /// Returns nil if the bytes are not a message.
     init?(_ bytes: [UInt8]) {
         guard var reader = FieldReader(bytes, kind: Self.kind) else { return nil }
         switch reader.text() {

@@ -1,4 +1,3 @@
-/// The times of the cluster's protocols.
 package struct ClusterTimings: Sendable {
     /// The longest time that a caller waits for the server in one step: a lookup with its lease, or the end of a flight.
     package var commandLimit: Duration = .milliseconds(250)

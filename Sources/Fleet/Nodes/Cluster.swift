@@ -11,9 +11,7 @@ package import SystemIO
 ///
 /// Thread-safe. ``close()`` blocks.
 package final class Cluster: Sendable {
-    /// Flights that the nodes share.
     package let flights: FlightTable
-    /// Purges of all nodes.
     package let purger: ClusterPurger
     /// Prewarm lists on which all nodes work.
     package let prewarm: SharedPrewarm
@@ -174,7 +172,6 @@ package final class Cluster: Sendable {
     /// The number of flights that this node leads.
     package var leaseCount: Int { leases.count }
 
-    /// The counters since startup.
     package var metrics: ClusterMetrics { context.meter.snapshot }
 
     // MARK: Loops and messages

@@ -2,11 +2,9 @@ package import Fleet
 package import Renditions
 
 extension PrewarmOutcome {
-    /// Returns the outcome for an error.
     package typealias Describe = @Sendable (RenditionError) -> PrewarmOutcome
 }
 
-/// An entry with its outcome.
 package struct PrewarmResult: Sendable, Hashable {
     package var entry: PrewarmEntry
     package var outcome: PrewarmOutcome
@@ -17,14 +15,12 @@ package struct PrewarmResult: Sendable, Hashable {
     }
 }
 
-/// Sums over outcomes.
 package struct PrewarmTotals: Sendable, Hashable {
     package private(set) var hits = 0
     package private(set) var new = 0
     package private(set) var failed = 0
     /// Bytes of the renditions that are in the cache.
     package private(set) var bytes = 0
-    /// Bytes of their sources.
     package private(set) var sourceBytes = 0
     /// The bytes by which the renditions are smaller than their sources.
     package private(set) var saved = 0

@@ -6,14 +6,12 @@ internal import SystemIO
 
 /// Brings one entry into the cache at a lower priority than visitors' requests, and retries transient errors.
 struct Prewarmer: Sendable {
-    /// Returns the pipeline of the current settings.
     let pipeline: @Sendable () -> RenditionPipeline
     let describe: PrewarmOutcome.Describe
 
     /// How long an entry is retried while the server has no capacity for it.
     private static let capacityTimeout = Duration.seconds(900)
 
-    /// The attempts at an entry so far.
     struct Attempts: Sendable {
         fileprivate var origin = RetryDelays()
         fileprivate var capacity = RetryDelays()
@@ -21,7 +19,6 @@ struct Prewarmer: Sendable {
         fileprivate var deadline: ContinuousClock.Instant?
     }
 
-    /// The result of one attempt.
     enum Step: Sendable {
         case ended(PrewarmOutcome)
         /// The next attempt is due after a pause.

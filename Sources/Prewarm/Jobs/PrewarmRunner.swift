@@ -5,7 +5,6 @@ internal import Synchronization
 internal import SystemIO
 internal import Telemetry
 
-/// Processes entries of lists on this node.
 final class PrewarmRunner: Sendable {
     /// The pause between two polls while no list is in progress. Adding a list ends the pause.
     private static let idlePollInterval = Duration.seconds(60)
@@ -113,7 +112,6 @@ final class PrewarmRunner: Sendable {
         self.meter = meter
     }
 
-    /// Starts to process entries.
     func start(_ lists: some PrewarmLists, _ prewarmer: Prewarmer, _ report: @escaping PrewarmQueue.Report) {
         let loop = Task { await self.run(lists, prewarmer, report) }
         state.withLock { $0.loop = loop }

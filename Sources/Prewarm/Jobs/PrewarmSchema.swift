@@ -2,7 +2,6 @@ internal import Fleet
 package import Store
 
 extension PrewarmQueue {
-    /// The tables of ``PrewarmQueue`` in the ledger.
     package static let owned = Ledger.Tables(
         owner: "prewarm",
         steps: [

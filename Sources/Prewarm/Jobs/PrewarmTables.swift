@@ -324,6 +324,5 @@ final class PrewarmTables: PrewarmLists {
 }
 
 extension PrewarmTicket {
-    /// The number of the entry in its list.
     fileprivate var number: Int { Int(id) ?? 0 }
 }

@@ -5,7 +5,6 @@ struct QueuedEntry: Codable {
     let url: String
     let format: String
     let options: [String: String]
-    /// The index of the entry in its list.
     let number: Int
     /// Attempts after the first.
     let retries: Int

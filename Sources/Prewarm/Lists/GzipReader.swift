@@ -4,7 +4,6 @@ internal import CSystem
 enum GzipReader {
     private static let damaged = PrewarmList.Malformed("The list is damaged: its gzip data cannot be decompressed.")
 
-    /// Whether the bytes begin as gzip data.
     static func isGzip(_ bytes: [UInt8]) -> Bool {
         bytes.starts(with: [0x1F, 0x8B])
     }

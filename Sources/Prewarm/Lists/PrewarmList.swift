@@ -1,9 +1,7 @@
 internal import Foundation
 internal import Markup
 
-/// A parsed list of sources.
 package struct PrewarmList: Sendable, Equatable {
-    /// The syntax of a list.
     package enum Format: String, Sendable, CaseIterable {
         /// One URL per line; lines that start with `#` are comments.
         case lines

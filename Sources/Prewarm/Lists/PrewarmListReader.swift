@@ -33,7 +33,6 @@ package enum PrewarmListReader {
         return count
     }
 
-    /// The number of lines that are not blank.
     private static func lineCount(_ body: [UInt8]) -> Int {
         var (count, isBlank) = (0, true)
         for byte in body {

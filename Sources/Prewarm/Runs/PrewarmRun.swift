@@ -46,7 +46,6 @@ package final class PrewarmRun: Sendable {
     /// The last error of a write to the journal; nil if the journal is complete.
     package var journalError: String? { state.withLock { $0.journalError } }
 
-    /// Indices of unfinished entries.
     package var pending: [Int] { state.withLock { state in entries.indices.filter { state.outcomes[$0] == nil } } }
 
     /// The finished entries in the order of the list.

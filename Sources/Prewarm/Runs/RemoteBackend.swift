@@ -26,7 +26,6 @@ package struct RemoteBackend: PrewarmBackend {
 
     /// The entries per job: enough to keep the server busy, few enough for early results.
     private static let batchSize = 2000
-    /// The interval of polls.
     private static let interval = Duration.milliseconds(250)
 
     package func run(

@@ -2,7 +2,6 @@ internal import Fleet
 
 /// The summary that a run prints at its end.
 package enum RunSummary {
-    /// The most rows per table.
     private static let rows = 10
 
     /// The lines of the summary of a run over `count` entries.
@@ -69,7 +68,6 @@ package enum NumberText {
         return "\(minutes / 60):\(minutes % 60 < 10 ? "0" : "")\(minutes % 60):\(tail)"
     }
 
-    /// A number rounded to one decimal.
     package static func oneDecimal(_ value: Double) -> String {
         let tenths = Int((value * 10).rounded())
         return "\(tenths / 10).\(tenths % 10)"
@@ -80,7 +78,6 @@ package enum NumberText {
         whole > 0 ? "\(Int((Double(part) * 100 / Double(whole)).rounded())) %" : "–"
     }
 
-    /// The text aligned to the right of a column.
     static func right(_ text: String, _ width: Int) -> String {
         String(repeating: " ", count: max(0, width - text.count)) + text
     }

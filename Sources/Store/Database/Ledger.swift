@@ -33,7 +33,6 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// A change to tables within a transaction.
     package typealias Change = @Sendable (SQLiteConnection) throws -> Void
 
     /// When the changes of a transaction survive a power loss.
@@ -283,7 +282,6 @@ package final class Ledger: Sendable {
         }
     }
 
-    /// Renames the files of a database that no connection has open.
     private static func putAside(_ path: String) throws(LedgerError) {
         let directory = Files.directory(of: path)
         for suffix in ["-wal", ""] {

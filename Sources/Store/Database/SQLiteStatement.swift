@@ -4,7 +4,6 @@ internal import CSystem
 package struct SQLiteStatement {
     let handle: OpaquePointer
 
-    /// Compiles the first statement in `sql`.
     init(_ sql: String, _ connection: OpaquePointer) throws(LedgerError) {
         var handle: OpaquePointer?
         let code = sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)

@@ -148,7 +148,6 @@ struct EvictedSpace: Sendable {
     /// The longest time for which bytes count as free, in nanoseconds.
     private static let lifetime: UInt64 = 30 * 1_000_000_000
 
-    /// Adds the bytes of evicted files.
     mutating func add(_ evicted: Int64, now: UInt64) {
         // Bytes that are added to others expire with them, so that a series of evictions does not prolong the time.
         if bytes == 0 { expiry = now + Self.lifetime }

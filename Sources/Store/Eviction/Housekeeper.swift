@@ -19,7 +19,6 @@ final class Housekeeper: Sendable {
         self.evictor = evictor
     }
 
-    /// Runs one round of work. The housekeeping thread calls this repeatedly.
     func runRound() {
         if DescriptorLimit.isShort() { releaseDescriptors() }
         let isEnding = { self.context.housekeeping.isEnding }
@@ -119,13 +118,11 @@ struct ScrubProgress: Sendable {
         return now >= restsUntil && credit > 0
     }
 
-    /// Records that an object was read.
     mutating func spend(_ bytes: Int64, through sequence: Int64) {
         credit -= bytes
         cursor = sequence
     }
 
-    /// Records the end of a pass.
     mutating func endPass(now: UInt64) {
         cursor = 0
         restsUntil = now + Self.rest

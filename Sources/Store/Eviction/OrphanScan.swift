@@ -13,7 +13,6 @@ struct OrphanScan: Sendable {
     /// Whether every file so far was compared and every file without a row was removed.
     private var isComplete = true
 
-    /// The number of names after which a part ends.
     private static var namesPerPart: Int { 10_000 }
 
     /// Compares the next directories.
@@ -39,7 +38,6 @@ struct OrphanScan: Sendable {
         return (removed, false)
     }
 
-    /// Returns the number of names; nil if they cannot be read.
     private mutating func compare(_ first: UInt8, in index: CacheIndex, _ removed: inout Int64) -> Int? {
         let files = index.directory.objects
         // Reads rows before files: a file published in between is checked again.

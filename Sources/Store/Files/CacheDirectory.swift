@@ -46,7 +46,6 @@ final class CacheDirectory: Sendable {
         objects.emptyStaging()
     }
 
-    /// Returns the free space of the directory's file system.
     func space() throws(SystemError) -> DiskSpace { try DiskSpace(of: root.number) }
 
     /// Whether the path still leads to this directory and its parts. False after they were removed or replaced.
@@ -135,14 +134,12 @@ final class CacheDirectory: Sendable {
 
 // MARK: - Names below open directories
 
-/// Opens a file or directory by its name below an open directory.
 func openDescriptor(_ name: String, below directory: Int32, flags: Int32) throws(SystemError) -> OwnedDescriptor {
     let number = clinux_openat(directory, name, flags, 0o644)
     guard number >= 0 else { throw .last("open(\(name))") }
     return OwnedDescriptor(taking: number)
 }
 
-/// Copies the first `count` bytes of a file to a descriptor.
 func copyBytes(of file: SharedDescriptor, _ count: Int, to target: Int32) throws(SystemError) {
     var offset: Int64 = 0
     while offset < count {

@@ -1,10 +1,7 @@
 package import SystemIO
 
-/// An error of the cache.
 package enum CacheError: Error, Sendable, CustomStringConvertible {
-    /// Another server uses the directory.
     case directoryInUse(path: String, holder: String)
-    /// The directory cannot be created, opened or used.
     case directoryUnusable(path: String, cause: SystemError)
     /// Not even an empty ledger can be opened.
     case ledgerUnusable(path: String, cause: String)
@@ -12,13 +9,9 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
     case stagingFailed(SystemError)
     /// The staged file cannot be read, is empty, was published before, or has metadata out of range.
     case stagedFileUnusable(reason: String)
-    /// The purge took effect, but a restart may undo it.
     case purgeNotDurable(cause: String)
-    /// The system cannot create a thread for the cache.
     case noThread
-    /// The cache is closed.
     case closed
-    /// Too many lookups wait.
     case busy
 
     package var description: String {
@@ -51,7 +44,6 @@ package enum CacheEvent: Sendable, Equatable, CustomStringConvertible {
     case ledgerReplaced(cause: String)
     /// The database cannot be changed, so nothing is stored until it can be changed again.
     case storingStopped(cause: String)
-    /// The database can be changed again.
     case storingResumed
     /// At startup, less of the disk is free than ``CacheConfiguration/minFreeBytes``. Both values are in bytes.
     case freeSpaceBelowMinimum(free: Int64, minimum: Int64)

@@ -87,21 +87,17 @@ package final class CachedRendition: Sendable {
     package var objectID: ObjectID { object.record.id }
     package var name: RenditionName { object.record.name }
     package var descriptor: SharedDescriptor { object.descriptor }
-    /// The length in bytes.
     package var length: Int64 { object.record.length }
-    /// SHA-256 of the bytes.
     package var content: ContentDigest { object.record.content }
     /// The file extension without its dot, such as `mp4`.
     package var fileExtension: String { object.record.fileExtension }
     /// Seconds since 1970.
     package var created: Int64 { object.record.created }
-    /// The facts from the publisher.
     package var facts: [UInt8] { object.record.facts }
 
     /// Responses that used it, under any URL, while it was in memory.
     package var uses: Int { object.uses.load(ordering: .relaxed) }
 
-    /// Counts a response.
     @inline(__always)
     package func countUse() {
         object.uses.wrappingAdd(1, ordering: .relaxed)

@@ -28,7 +28,6 @@ final class ObjectFiles: Sendable {
 
     // MARK: Stored files
 
-    /// Opens a rendition's file for reading.
     func open(_ name: RenditionName) throws(SystemError) -> SharedDescriptor {
         SharedDescriptor(try openDescriptor(Self.path(name), below: objects.number, flags: O_RDONLY))
     }
@@ -72,7 +71,6 @@ final class ObjectFiles: Sendable {
         throw SystemError.last("unlink")
     }
 
-    /// A rendition's length on disk; nil if there is no such file.
     func length(_ name: RenditionName) throws(SystemError) -> Int64? {
         var status = stat()
         if fstatat(objects.number, Self.path(name), &status, AT_SYMLINK_NOFOLLOW) == 0 {

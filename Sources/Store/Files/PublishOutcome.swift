@@ -2,14 +2,12 @@ package import SystemIO
 
 /// The outcome of publishing a rendition. In every case the rendition can be served.
 package enum PublishOutcome: Sendable {
-    /// It is stored.
     case stored(CachedRendition)
     /// The object was stored already. The stored object is used, and the new file is discarded.
     case existing(CachedRendition)
     /// It is not stored. Its file exists until the rendition is released.
     case unstored(CachedRendition, UnstoredReason)
 
-    /// The rendition to serve.
     package var rendition: CachedRendition {
         switch self {
         case .stored(let rendition), .existing(let rendition), .unstored(let rendition, _): rendition
@@ -17,25 +15,19 @@ package enum PublishOutcome: Sendable {
     }
 }
 
-/// Why a rendition was not stored.
 package enum UnstoredReason: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The caller forbade storing it.
     case unwanted
     /// Its source was purged after work on it had begun.
     case purged
     /// It is larger than ``CacheConfiguration/maxBytes``.
     case tooLarge
-    /// The disk is full.
     case diskFull
     /// Less than ``CacheConfiguration/minFreeBytes`` is free.
     case lowSpace
-    /// The file system or the directory is not writable.
     case readOnly
-    /// The cache's directory was removed or replaced.
     case directoryLost
     /// The disk takes too long, the cache is closed, or too many publishes are waiting.
     case unavailable
-    /// Another system call failed.
     case failed(SystemError)
 
     package var description: String {

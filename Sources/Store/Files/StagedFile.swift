@@ -43,6 +43,5 @@ package final class StagedFile: Sendable {
         !isTaken.exchange(true, ordering: .relaxed)
     }
 
-    /// Returns a unique name for a staged file.
     static func uniqueName() -> String { Hex.encode(UInt128.random(in: .min ... .max)) }
 }

@@ -27,7 +27,6 @@ final class CacheContext: Sendable {
     /// Called at each ``Step``; only tests set it.
     private let onStep: (@Sendable (Step) -> Void)?
 
-    /// Opens the store.
     init(
         configuration: CacheConfiguration, owners: [Ledger.Tables], clock: TimeSource,
         report: @escaping @Sendable (CacheEvent) -> Void,
@@ -52,10 +51,8 @@ final class CacheContext: Sendable {
         }
     }
 
-    /// See ``CacheConfiguration/maxBytes``.
     var maxBytes: Int64 { limits.withLock(\.maxBytes) }
 
-    /// See ``CacheConfiguration/minFreeBytes``.
     var minFreeBytes: Int64 { limits.withLock(\.minFreeBytes) }
 
     /// Changes the limits. Housekeeping evicts what exceeds them.
@@ -104,7 +101,6 @@ struct CacheThreads: Sendable {
     /// Whether housekeeping has a thread of its own. Otherwise the owner of the cache runs ``Housekeeper/runRound()``.
     let includeHousekeeping: Bool
 
-    /// Threads of the operating system.
     static let system = CacheThreads(
         create: { WorkThreads(count: $0, limit: $1, name: $2) }, includeHousekeeping: true)
 }

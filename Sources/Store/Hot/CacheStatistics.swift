@@ -13,7 +13,6 @@ package struct CacheStatistics: Sendable, Equatable {
     package var aliasBytes: Int64 = 0
     /// The disk space that counts towards the limit, in bytes: the blocks and rows of renditions, and their URLs.
     package var diskBytes: Int64 = 0
-    /// ``CacheConfiguration/maxBytes``.
     package var limitBytes: Int64 = 0
     /// Lookups that found a rendition in memory.
     package var hotHits: Int64 = 0
@@ -23,17 +22,13 @@ package struct CacheStatistics: Sendable, Equatable {
     package var misses: Int64 = 0
     /// Lookups refused because too many were waiting. Each was a miss for its caller.
     package var refused: Int64 = 0
-    /// Published renditions.
     package var published: Int64 = 0
     /// Renditions and aliases that were not stored, because they were purged meanwhile or the disk refused them.
     package var unstored: Int64 = 0
-    /// Renditions that were evicted.
     package var evictions: Int64 = 0
     /// Their bytes.
     package var evictedBytes: Int64 = 0
-    /// Purges.
     package var purges: Int64 = 0
-    /// Renditions that purges removed.
     package var purged: Int64 = 0
     /// Stored files that did not match their record and were removed.
     package var corrupt: Int64 = 0
@@ -42,17 +37,14 @@ package struct CacheStatistics: Sendable, Equatable {
     /// Why new renditions are not stored, or why the last one was not; nil if they are stored.
     package var refusal: UnstoredReason?
 
-    /// Whether new renditions are stored.
     package var isStoring: Bool { refusal == nil }
 
-    /// Lookups that found a rendition.
     package var hits: Int64 { hotHits + diskHits }
 }
 
 /// The free space of the cache's file system.
 package struct CacheSpace: Sendable {
     package let disk: DiskSpace
-    /// ``CacheConfiguration/minFreeBytes``.
     package let minFreeBytes: Int64
 
     /// Why this space does not suffice to store renditions; nil if it does.

@@ -14,7 +14,6 @@ final class HotRenditions: Sendable {
         self.onStep = onStep
     }
 
-    /// Lookups that found a rendition so far.
     var hits: Int64 { aliases.hits + objects.hits }
 
     /// Returns the rendition under an alias, marks it as used and counts a hit.
@@ -67,13 +66,11 @@ final class HotRenditions: Sendable {
         if object.isUnlinked { objects.remove(object.record.id, ifSame: rendition) }
     }
 
-    /// Removes objects and all aliases to them.
     func remove(_ ids: Set<ObjectID>) {
         aliases.removeAll { ids.contains($0.objectID) }
         objects.removeAll { ids.contains($0.objectID) }
     }
 
-    /// Whether a rendition is in memory under an alias.
     func contains(_ key: AliasKey) -> Bool {
         aliases.peek(key) != nil
     }
@@ -99,7 +96,6 @@ final class HotRenditions: Sendable {
         objects.trim()
     }
 
-    /// Removes everything.
     func removeAll() {
         aliases.removeAll { _ in true }
         objects.removeAll { _ in true }

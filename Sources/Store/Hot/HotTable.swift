@@ -30,7 +30,6 @@ final class HotTable<Key: DigestName>: Sendable {
         mask = UInt64(count - 1)
     }
 
-    /// Returns the entry, marks it as used and counts a hit.
     func use(_ key: Key) -> CachedRendition? {
         cell(of: key).shard.withLock { shard in
             guard let rendition = shard.table.use(key) else { return nil }
@@ -39,7 +38,6 @@ final class HotTable<Key: DigestName>: Sendable {
         }
     }
 
-    /// Returns the entry without marking or counting it.
     func peek(_ key: Key) -> CachedRendition? {
         cell(of: key).shard.withLock { $0.table.peek(key) }
     }
@@ -60,7 +58,6 @@ final class HotTable<Key: DigestName>: Sendable {
         _ = cell(of: key).shard.withLock { shard in shard.table.peek(key) === rendition ? shard.table.remove(key) : nil }
     }
 
-    /// Removes every entry for which `condition` returns true.
     func removeAll(where condition: (CachedRendition) -> Bool) {
         for cell in cells { _ = cell.shard.withLock { $0.table.removeAll { _, rendition in condition(rendition) } } }
     }
@@ -70,7 +67,6 @@ final class HotTable<Key: DigestName>: Sendable {
         for cell in cells { _ = cell.shard.withLock { $0.table.evict(($0.table.count + 1) / 2) } }
     }
 
-    /// Lookups that found an entry so far.
     var hits: Int64 {
         cells.reduce(0) { $0 + $1.shard.withLock(\.hits) }
     }

@@ -11,7 +11,6 @@ struct RenditionFinder: Sendable {
     var hashesLargeFiles = true
     private var index: CacheIndex { context.index }
 
-    /// The rendition that an alias leads to.
     func rendition(under key: AliasKey) throws(Unverified) -> CachedRendition? {
         // A purge during the lookup causes another attempt; after several in a row, the lookup is a miss.
         for _ in 0..<Self.attempts {
@@ -30,7 +29,6 @@ struct RenditionFinder: Sendable {
         return nil
     }
 
-    /// The rendition with that id.
     func rendition(with id: ObjectID) throws(Unverified) -> CachedRendition? {
         let epoch = context.purges.epoch
         guard let object = try storedObject(id) else { return nil }
@@ -42,7 +40,6 @@ struct RenditionFinder: Sendable {
         return CachedRendition(object: object, alias: nil, epoch: epoch)
     }
 
-    /// The open object with that id.
     func storedObject(_ id: ObjectID) throws(Unverified) -> StoredObject? {
         let epoch = context.purges.epoch
         guard let row = index.query({ try $0.objectRow(id) }) ?? nil else { return nil }
@@ -80,7 +77,6 @@ struct RenditionFinder: Sendable {
         return object
     }
 
-    /// Removes an object whose file does not match its record.
     func removeCorrupt(_ row: ObjectRow) {
         guard index.changes.withLock({ $0.forget(row) }) else { return }
         context.counters.update { $0.corrupt += 1 }

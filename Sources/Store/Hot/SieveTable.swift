@@ -70,7 +70,6 @@ package struct SieveTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         return removed
     }
 
-    /// Removes one entry.
     package mutating func remove(_ key: Key) -> Value? {
         indices[key].flatMap { remove(at: $0) }
     }

@@ -104,7 +104,6 @@ package final class Cache: Sendable {
     /// The configuration at startup, without later changes by ``setLimits(maxBytes:minFreeBytes:)``.
     package var configuration: CacheConfiguration { context.configuration }
 
-    /// The largest number of bytes of stored renditions.
     package var maxBytes: Int64 { context.maxBytes }
 
     /// Changes ``CacheConfiguration/maxBytes`` and ``CacheConfiguration/minFreeBytes``. The next rounds of housekeeping evict
@@ -546,7 +545,6 @@ package final class Cache: Sendable {
         (try? index.directory.space()).map { CacheSpace(disk: $0, minFreeBytes: context.minFreeBytes) }
     }
 
-    /// A snapshot of the contents and the counters.
     package func statistics() -> CacheStatistics {
         let totals = index.status.totals
         var statistics = context.counters.snapshot

@@ -12,7 +12,6 @@ struct RenditionPublisher: Sendable {
 
     // MARK: Staging
 
-    /// See ``Cache/stage(expecting:)``.
     func createFile(expecting expected: Int64) throws(CacheError) -> StagedFile {
         let reason: UnstoredReason
         do throws(SystemError) {

@@ -102,7 +102,6 @@ package final class SharedStore: Sendable {
 
     // MARK: Reading
 
-    /// See ``SharedStoreConfiguration/lookupTimeout``.
     package var lookupTimeout: Duration { configuration.lookupTimeout }
 
     /// Looks up a rendition and writes it to the caller's file.
@@ -438,11 +437,9 @@ package final class SharedStore: Sendable {
 
 /// The progress of pruning.
 package struct PruneProgress: Sendable, Equatable {
-    /// Objects seen.
     package fileprivate(set) var listed = 0
     /// Objects deleted, or counted by a dry run.
     package fileprivate(set) var deleted = 0
-    /// Bytes of the deleted objects.
     package fileprivate(set) var bytes = 0
     /// All objects up to this key have been processed; nil at the start.
     package fileprivate(set) var completeThrough: String?
@@ -459,7 +456,6 @@ private struct Pace {
     private let interval: Duration
     private var next = ContinuousClock.now
 
-    /// - Parameter rate: Events per second.
     init(rate: Double) {
         interval = .seconds(1 / min(max(rate, 0.001), 1_000_000))
     }

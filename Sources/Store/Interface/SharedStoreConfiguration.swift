@@ -1,8 +1,5 @@
-/// The settings of a ``SharedStore``.
 package struct SharedStoreConfiguration: Sendable {
-    /// The bucket that keeps the renditions.
     package var bucket: S3Bucket
-    /// The keys of its objects.
     let keys: KeySpace
     /// The total time limit of a lookup during a cache miss, including retries.
     package var lookupTimeout: Duration

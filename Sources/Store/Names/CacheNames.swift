@@ -51,7 +51,6 @@ package struct SourceDigest: DigestName {
         self.digest = digest
     }
 
-    /// The digest of bytes in memory.
     package init(of bytes: UnsafeRawBufferPointer) {
         var hash = SHA256()
         hash.update(bytes)

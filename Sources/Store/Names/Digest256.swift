@@ -27,7 +27,6 @@ package struct Digest256: Hashable, Sendable {
         words = (word(0), word(1), word(2), word(3))
     }
 
-    /// The 32 bytes in order.
     package var bytes: [UInt8] {
         [words.0, words.1, words.2, words.3].flatMap { word in
             (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * $0)) }
@@ -66,9 +65,7 @@ extension DigestName {
         self.init(digest: digest)
     }
 
-    /// The 32 bytes.
     package var bytes: [UInt8] { digest.bytes }
 
-    /// 64 lower-case hexadecimal digits.
     package var description: String { Hex.encode(bytes) }
 }

@@ -3,9 +3,7 @@ package struct ObjectRecord: Sendable, Equatable {
     package let id: ObjectID
     /// The file's extension without its dot, such as `mp4`.
     package let fileExtension: String
-    /// The length in bytes.
     package let length: Int64
-    /// SHA-256 of the bytes.
     package let content: ContentDigest
     /// The time of publication in seconds since 1970, for `Last-Modified`.
     package let created: Int64

@@ -21,6 +21,5 @@ package struct RenditionName: Hashable, Sendable, CustomStringConvertible {
         self.init(id: id, fileExtension: String(parts[1]))
     }
 
-    /// `{id}.{extension}`.
     package var description: String { "\(id).\(fileExtension)" }
 }

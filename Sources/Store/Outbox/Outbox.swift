@@ -6,7 +6,6 @@ internal import SystemIO
 ///
 /// Any thread. Blocking work runs on a thread of the outbox.
 package final class Outbox: Sendable {
-    /// Sends an entry, and the file of a put.
     typealias Send = @Sendable (OutboxEntry, SharedDescriptor?) async throws(StoreError) -> Void
 
     private struct State {
@@ -185,7 +184,6 @@ package final class Outbox: Sendable {
         wake()
     }
 
-    /// Adds a deletion in a transaction of its own.
     func delete(_ id: ObjectID, until time: Int64) async {
         _ = await disk.run { [self] in
             try? ledger.write(.normal) { try addDeletion(of: id, until: time, in: $0) }
@@ -410,7 +408,6 @@ extension OutboxEntry {
         }
     }
 
-    /// Whether the store may be down.
     fileprivate func isOutage(_ error: StoreError?) -> Bool {
         error == .suspended || error?.isOutage(of: isDeletion ? .delete : .put) == true
     }
@@ -438,7 +435,6 @@ extension OutboxEntry {
     }
 }
 
-/// The settings of the outbox.
 package struct OutboxConfiguration: Sendable, Equatable {
     /// The directory of the queued renditions, which belongs to one process. It should be on the cache's file system, so that
     /// renditions are linked and not copied.

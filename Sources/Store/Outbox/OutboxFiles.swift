@@ -39,7 +39,6 @@ struct OutboxFiles: Sendable {
         unlinkat(root.number, "\(sequence)", 0)
     }
 
-    /// Removes the files that belong to no entry.
     func removeAll(except sequences: Set<Int64>) throws(SystemError) {
         for name in try DirectoryNames.list(".", below: root.number) {
             guard let sequence = Int64(name), !sequences.contains(sequence) else { continue }

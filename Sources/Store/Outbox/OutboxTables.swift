@@ -6,12 +6,10 @@ struct OutboxEntry: Sendable, Equatable {
         case delete(until: Int64)
     }
 
-    /// The entry's position in the queue.
     let sequence: Int64
     /// The rendition's content id.
     let id: ObjectID
     let change: Change
-    /// The number of failed attempts.
     let failures: Int
     /// Whether the entry itself may have caused a failure.
     let isRefused: Bool
@@ -254,7 +252,6 @@ struct OutboxTables {
             [Turn.blocked, includesRefused ? Turn.never : Turn.now])
     }
 
-    /// Releases held puts for sending.
     func releaseHeld() throws {
         try database.run(
             """

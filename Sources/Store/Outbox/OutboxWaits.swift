@@ -39,7 +39,6 @@ final class OutboxWaits: Sendable {
         }
     }
 
-    /// Forgets a wait that was registered.
     func cancel(_ number: Int) {
         state.withLock { $0.waits[number] = nil }
     }
@@ -63,7 +62,6 @@ final class OutboxWaits: Sendable {
         return state.withLock { $0.waits.removeValue(forKey: number) }?.isSent ?? false
     }
 
-    /// Ends the waits for an event.
     func end(_ event: Event, isSent: Bool) {
         end(isSent: isSent) { $0 == event }
     }
@@ -92,7 +90,6 @@ final class OutboxWaits: Sendable {
 }
 
 extension OutboxEntry {
-    /// The end of an attempt to send the entry.
     var attempt: OutboxWaits.Event {
         switch change {
         case .put(let name, _, _): .put(name, sequence)

@@ -28,7 +28,6 @@ final class AliasDoubts: Sendable {
     /// Objects up to this sequence are held, or have to be confirmed.
     private let held: Atomic<Int64>
 
-    /// - Parameters: The recorded sequences.
     init(certain: Int64, possible: Int64) {
         let recorded = Sequences(certain: certain, possible: possible)
         sequences = Mutex(recorded)

@@ -24,7 +24,6 @@ package enum PurgeScope: Sendable, Hashable {
         }
     }
 
-    /// The host of a canonical URL; nil if it has none.
     package static func host(of url: String) -> String? {
         let bytes = url.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[colon...].starts(with: "://".utf8) else { return nil }
@@ -48,7 +47,6 @@ package enum PurgeScope: Sendable, Hashable {
         }
     }
 
-    /// The id of the purged object; nil for another scope.
     package var objectID: ObjectID? {
         if case .object(let id) = self { id } else { nil }
     }
@@ -108,7 +106,6 @@ package struct Purge: Sendable, Equatable {
 package struct PurgeCounts: Sendable, Equatable {
     /// Renditions: aliases, and objects without an alias.
     package var purged: Int64
-    /// Bytes of their files.
     package var bytes: Int64
 
     package init(purged: Int64 = 0, bytes: Int64 = 0) {

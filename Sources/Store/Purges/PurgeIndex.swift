@@ -4,7 +4,6 @@ internal import Synchronization
 ///
 /// A publisher notes the epoch before it asks the origin; if a later purge covers the source, the result is not stored.
 package struct Epoch: Sendable, Equatable {
-    /// The sequence of the latest purge.
     let number: Int64
     /// The earliest possible time of the moment, in milliseconds of the cluster's clock.
     package let began: Int64
@@ -61,7 +60,6 @@ package final class PurgeIndex: Sendable {
         /// All purges, the oldest first.
         var entries: [(sequence: Int64, purge: Purge)] = []
         var tokens: [String: Int64] = [:]
-        /// The purges whose rows are not swept yet.
         var unswept: Set<Int64> = []
     }
 
@@ -78,7 +76,6 @@ package final class PurgeIndex: Sendable {
         self.now = now
     }
 
-    /// The current epoch.
     package var epoch: Epoch {
         let began = now()
         return Epoch(number: state.withLock(\.latest), began: began)
@@ -86,7 +83,6 @@ package final class PurgeIndex: Sendable {
 
     // MARK: Changing
 
-    /// Loads the table at startup.
     func load(_ rows: [PurgeTable.Row], floor: (sequence: Int64, madeAt: Int64), latest: Int64) {
         for row in rows { insert(row.purge, row.sequence, isSwept: row.isSwept) }
         state.withLock { state in
@@ -188,7 +184,6 @@ package final class PurgeIndex: Sendable {
     /// Whether any row may be covered.
     var hasUnswept: Bool { unsweptCount.load(ordering: .acquiring) > 0 }
 
-    /// The purges whose rows are not swept yet.
     func unsweptRows() -> [PurgeTable.Row] {
         state.withLock { state in
             state.entries.filter { state.unswept.contains($0.sequence) }.map {
@@ -255,7 +250,6 @@ package final class PurgeIndex: Sendable {
         state.withLock { Self.marks(of: object, $0).map(\.madeAt).max() }
     }
 
-    /// Whether a purge with this token is known.
     package func isKnown(_ token: String) -> Bool {
         state.withLock { $0.tokens[token] != nil }
     }

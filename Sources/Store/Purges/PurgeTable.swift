@@ -39,7 +39,6 @@ package struct PurgeTable {
             }
         })
 
-    /// A row of the table.
     struct Row: Sendable, Equatable {
         let sequence: Int64
         let purge: Purge
@@ -55,7 +54,6 @@ package struct PurgeTable {
         self.database = database
     }
 
-    /// - Parameter rest: The rest of the statement after the table's name.
     private func rows(_ rest: String, _ values: [any SQLiteValue] = []) throws -> [Row] {
         let sql = "SELECT sequence, kind, argument, made, local, token, entry, swept FROM purges \(rest)"
         return try database.all(sql, values) { row in
@@ -88,7 +86,6 @@ package struct PurgeTable {
 
     // MARK: Queries
 
-    /// All purges, the oldest first.
     func all() throws -> [Row] { try rows("ORDER BY sequence") }
 
     /// The latest sequence whose row was removed, and the latest time of any removed row.
@@ -151,7 +148,6 @@ package struct PurgeTable {
         try database.first("SELECT count(*) FROM purges") { try $0.value(0) } ?? 0
     }
 
-    /// Whether ``removeDone()`` should be called.
     func hasManyDone() throws -> Bool { try count() > Self.kept + Self.kept / 4 }
 
     /// Removes the rows of the oldest completed purges beyond ``kept``, and records the floor.

@@ -77,7 +77,6 @@ final class CacheIndex: Sendable {
         }
     }
 
-    /// Records that the cache is in use.
     private static func begin(_ ledger: Ledger, _ purges: PurgeIndex) throws(LedgerError) -> CacheState {
         let state = try readState(ledger, purges)
         // Written durably: after a power loss, the cache must not seem to have been closed.
@@ -113,7 +112,6 @@ final class CacheIndex: Sendable {
 
     // MARK: Queries
 
-    /// Reads rows; nil if the ledger fails.
     func query<Result>(_ body: (CacheTables) throws -> Result) -> Result? {
         let replacements = ledger.replacements
         do throws(LedgerError) {
@@ -179,7 +177,6 @@ final class CacheIndex: Sendable {
         }
     }
 
-    /// Removes the row of an object if its file is missing.
     func forgetIfMissing(_ id: ObjectID) {
         guard let row = query({ try $0.objectRow(id) }) ?? nil else { return }
         do throws(SystemError) {
@@ -202,7 +199,6 @@ final class IndexStatus: Sendable {
         knownRefusal = Mutex(refusal)
     }
 
-    /// The totals as of the last change.
     var totals: CacheTotals {
         get { knownTotals.withLock { $0 } }
         set { knownTotals.withLock { $0 = newValue } }

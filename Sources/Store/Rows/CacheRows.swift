@@ -1,4 +1,3 @@
-/// An object in the ledger.
 struct ObjectRow: Sendable, Equatable {
     /// Its position in the eviction queue.
     let sequence: Int64
@@ -13,7 +12,6 @@ struct ObjectRow: Sendable, Equatable {
     }
 }
 
-/// An alias in the ledger, with its object.
 struct AliasRow: Sendable, Equatable {
     let sequence: Int64
     let record: AliasRecord
@@ -25,15 +23,11 @@ struct AliasRow: Sendable, Equatable {
 /// The sequences of an alias and of its object.
 typealias AliasReference = (sequence: Int64, object: Int64)
 
-/// The totals of stored rows.
 struct CacheTotals: Sendable, Equatable {
     var objects: Int64 = 0
-    /// The bytes of the objects.
     var bytes: Int64 = 0
-    /// The disk space of the objects.
     var objectSpace: Int64 = 0
     var aliases: Int64 = 0
-    /// The disk space of the aliases.
     var aliasSpace: Int64 = 0
 
     /// The disk space that counts towards ``CacheConfiguration/maxBytes``.
@@ -112,7 +106,6 @@ extension AliasRow {
 }
 
 extension SQLiteRow {
-    /// The digest in one column.
     func digest<Name: DigestName>(_ column: Int) throws -> Name {
         guard let name = Name(bytes: try value(column) as [UInt8]) else {
             throw LedgerError(.damage, "a digest has the wrong length")

@@ -2,7 +2,6 @@
 extension CacheTables {
     /// The position at which the search for a purge's rows stopped.
     struct SweepPosition: Sendable {
-        /// The sequence of the purge.
         let sequence: Int64
         /// The number of the range of rows; see ``covered(by:_:limit:)``.
         fileprivate var range = 0

@@ -55,13 +55,11 @@ struct EvictionHand: Sendable {
     private static var limitPerCall: Int { 256 }
 }
 
-/// The result of an eviction.
 struct EvictedObjects: Sendable {
     /// The objects whose files were removed.
     var objects: [ObjectRow] = []
     /// The objects whose files were missing. Only their rows were removed, which frees no space.
     var withoutFile: [ObjectRow] = []
-    /// Whether more may be evicted.
     var mayContinue = true
 }
 
@@ -80,7 +78,6 @@ final class VisitedObjects: Sendable {
         self.limit = limit
     }
 
-    /// Notes that an object was used.
     @inline(__always)
     func note(_ object: StoredObject) {
         guard object.isFirstUse(inLap: lap.load(ordering: .relaxed)) else { return }
@@ -107,7 +104,6 @@ final class VisitedObjects: Sendable {
         lap.add(1, ordering: .relaxed)
     }
 
-    /// Forgets all bits.
     func reset() {
         sequences.withLock { $0 = [] }
         beginLap()
