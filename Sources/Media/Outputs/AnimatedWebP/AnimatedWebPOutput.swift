@@ -12,7 +12,7 @@ enum AnimatedWebPOutput: OutputMaker {
         let summary = source.summary
         let pictures = try PictureSource(source, format: .rgba, .image(timescale: AnimatedWebPWriter.timescale))
         let (width, height) = (pictures.geometry.width, pictures.geometry.height)
-        var encoder = try WebPFrameEncoder(width: width, height: height, quality: options.chosenQuality)
+        let encoder = try WebPFrameEncoder(width: width, height: height, quality: options.chosenQuality)
         var spool = PacketSpool(descriptor: descriptor)
         var frames: [AnimatedWebPWriter.Frame] = []
         meter.begin(total: summary.delays.count)

@@ -5,7 +5,7 @@ internal import CMedia
 ///
 /// A rectangle either replaces the canvas or is blended over it, with transparent pixels where nothing changes. The smaller
 /// result is used. If a quality is given, both are encoded lossily and losslessly.
-struct WebPFrameEncoder: ~Copyable {
+final class WebPFrameEncoder {
     /// The efforts by pixels encoded so far: 75, then 25, then 0 for the rest of a longer animation.
     private static let efforts: [(pixels: Int, effort: Float)] = [(16 << 20, 75), (160 << 20, 25), (.max, 0)]
     /// The side of a block. In lossy frames, unchanged blocks become transparent.
@@ -32,28 +32,25 @@ struct WebPFrameEncoder: ~Copyable {
     /// - Parameter quality: The option, 1…100; nil encodes losslessly.
     init(width: Int, height: Int, quality: Int?) throws(TranscodeError) {
         try WebPCoding.check(width: width, height: height)
-        let shown = try HeapBuffer<UInt32>(count: width * height)
-        let words = try HeapBuffer<UInt32>(count: width * height)
         self.width = width
         self.height = height
         self.quality = quality.map { Float(PosterQuality.webp($0)) }
-        self.shown = shown
-        self.words = words
+        shown = try HeapBuffer(count: width * height)
+        words = try HeapBuffer(count: width * height)
         WebPMemoryWriterInit(&best)
         WebPMemoryWriterInit(&other)
     }
 
     deinit {
-        var (first, second) = (best, other)
-        WebPMemoryWriterClear(&first)
-        WebPMemoryWriterClear(&second)
+        WebPMemoryWriterClear(&best)
+        WebPMemoryWriterClear(&other)
     }
 
     /// Encodes a picture.
     ///
     /// - Returns: The area on the canvas, whose corner has even coordinates, as the format requires, and whether transparent
     ///   pixels leave the canvas unchanged. Nil if the picture looks like the previous one.
-    mutating func encode(
+    func encode(
         _ picture: borrowing StillPicture
     ) throws(TranscodeError) -> (rectangle: Rectangle, blends: Bool)? {
         var area = Rectangle(x: 0, y: 0, width: width, height: height)
@@ -82,7 +79,7 @@ struct WebPFrameEncoder: ~Copyable {
     }
 
     /// Returns the chunks of a transparent pixel.
-    mutating func clearPixel() throws(TranscodeError) -> [UInt8] {
+    func clearPixel() throws(TranscodeError) -> [UInt8] {
         best.size = 0
         words.base[0] = 0
         try WebPCoding.check(gifreel_webp_encode(words.base, 1, 1, -1, 0, &best))
@@ -90,7 +87,7 @@ struct WebPFrameEncoder: ~Copyable {
     }
 
     /// Encodes a rectangle of a picture. Returns whether transparent pixels leave the canvas unchanged.
-    private mutating func encode(_ picture: UnsafePointer<UInt32>, _ area: Rectangle) throws(TranscodeError) -> Bool {
+    private func encode(_ picture: UnsafePointer<UInt32>, _ area: Rectangle) throws(TranscodeError) -> Bool {
         let counts = count(picture, area)
         let all = area.width * area.height
         let effort = Self.efforts.first { pixels < $0.pixels }?.effort ?? 0
@@ -118,7 +115,7 @@ struct WebPFrameEncoder: ~Copyable {
     ///   - quality: 0…100, or negative for lossless.
     ///   - block: The side of the blocks that become transparent if unchanged, for `blending`.
     /// - Returns: Whether the result has the fewest bytes so far.
-    private mutating func encode(
+    private func encode(
         _ picture: UnsafePointer<UInt32>, _ area: Rectangle, quality: Float, _ effort: Float, blending: Bool, block: Int
     ) throws(TranscodeError) -> Bool {
         if blending { loadChanges(picture, area, block: block) } else { load(picture, area) }

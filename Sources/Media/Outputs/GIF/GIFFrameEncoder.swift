@@ -2,7 +2,7 @@
 ///
 /// A picture is encoded once the next one is known, which determines the disposal of its rectangle: keep it, clear it, or
 /// restore the canvas. The encoder chooses the possible disposal that leaves the next picture the fewest changes.
-struct GIFFrameEncoder: ~Copyable {
+final class GIFFrameEncoder {
     /// A frame without its time.
     struct Frame {
         let rectangle: Rectangle
@@ -36,26 +36,19 @@ struct GIFFrameEncoder: ~Copyable {
     private(set) var global = IndexedPalette(hasTransparency: true)
 
     init(width: Int, height: Int, quality: Int?) throws(TranscodeError) {
-        let count = width * height
-        let base = try HeapBuffer<UInt32>(count: count)
-        let held = try HeapBuffer<UInt32>(count: count)
-        let indices = try HeapBuffer<UInt8>(count: count)
-        let mayBeTransparent = try HeapBuffer<UInt8>(count: count)
-        let distances = try HeapBuffer<Int32>(count: 256 * 256)
-        let best = try GIFCompressor(pixels: count)
-        let other = try GIFCompressor(pixels: count)
-        base.base.initialize(repeating: 0, count: count)
-        distances.base.initialize(repeating: 0, count: 256 * 256)
         self.width = width
         self.height = height
         self.quality = quality
-        self.base = base
-        self.held = held
-        self.indices = indices
-        self.mayBeTransparent = mayBeTransparent
-        self.distances = distances
-        self.best = best
-        self.other = other
+        let count = width * height
+        base = try HeapBuffer(count: count)
+        base.base.initialize(repeating: 0, count: count)
+        held = try HeapBuffer(count: count)
+        indices = try HeapBuffer(count: count)
+        mayBeTransparent = try HeapBuffer(count: count)
+        distances = try HeapBuffer(count: 256 * 256)
+        distances.base.initialize(repeating: 0, count: 256 * 256)
+        best = try GIFCompressor(pixels: count)
+        other = try GIFCompressor(pixels: count)
     }
 
     /// The compressed indices of the last encoded frame.
@@ -73,7 +66,7 @@ struct GIFFrameEncoder: ~Copyable {
     /// Sets the next picture, for which ``isRepetition(_:)`` was false.
     ///
     /// - Returns: The frame of the previous picture; nil for the first picture.
-    mutating func add(_ picture: borrowing StillPicture) throws(TranscodeError) -> Frame? {
+    func add(_ picture: borrowing StillPicture) throws(TranscodeError) -> Frame? {
         let frame = hasPicture ? try encode(before: picture.words) : nil
         held.base.update(from: picture.words, count: width * height)
         hasPicture = true
@@ -81,14 +74,14 @@ struct GIFFrameEncoder: ~Copyable {
     }
 
     /// Encodes the waiting picture, which the next frame shows again.
-    mutating func repeatPicture() throws(TranscodeError) -> Frame {
+    func repeatPicture() throws(TranscodeError) -> Frame {
         let frame = try finish()
         base.base.update(from: held.base, count: width * height)
         return frame
     }
 
     /// Encodes the last picture.
-    mutating func finish() throws(TranscodeError) -> Frame {
+    func finish() throws(TranscodeError) -> Frame {
         try encode(changes, disposal: .keep)
     }
 
@@ -98,7 +91,7 @@ struct GIFFrameEncoder: ~Copyable {
     private var changes: Rectangle { PictureDifference.bounds(held.base, base.base, width: width, height: height) }
 
     /// Encodes the waiting picture, and sets the canvas for the next one.
-    private mutating func encode(before next: UnsafePointer<UInt32>) throws(TranscodeError) -> Frame {
+    private func encode(before next: UnsafePointer<UInt32>) throws(TranscodeError) -> Frame {
         var area = changes
         var disposal = disposal(before: next, &area)
         // Restoring the canvas before the first frame clears it.
@@ -149,7 +142,7 @@ struct GIFFrameEncoder: ~Copyable {
 
     // MARK: Colours
 
-    private mutating func encode(_ area: Rectangle, disposal: AnimationFrame.Disposal) throws(TranscodeError) -> Frame {
+    private func encode(_ area: Rectangle, disposal: AnimationFrame.Disposal) throws(TranscodeError) -> Frame {
         defer { isFirst = false }
         // A frame has at least one pixel.
         let area = area.isEmpty ? Rectangle(x: 0, y: 0, width: 1, height: 1) : area
@@ -198,7 +191,7 @@ struct GIFFrameEncoder: ~Copyable {
     }
 
     /// Encodes a rectangle whose changes have more colours than a palette.
-    private mutating func encodeQuantized(
+    private func encodeQuantized(
         _ area: Rectangle, _ disposal: AnimationFrame.Disposal
     ) throws(TranscodeError) -> Frame {
         isExact = false
@@ -248,7 +241,7 @@ struct GIFFrameEncoder: ~Copyable {
     ///   - tableLength: The bytes of the palette.
     ///   - least: The fewest bytes so far, which are those of ``bytes``.
     /// - Returns: Whether any of the ways needs fewer bytes.
-    private mutating func compress(
+    private func compress(
         _ area: Rectangle, _ palette: IndexedPalette, bits: Int, tableLength: Int, _ least: inout Int
     ) -> Bool {
         let count = area.width * area.height

@@ -84,13 +84,13 @@ extension TranscodeOptions {
 
 /// The frames of a GIF and their times.
 private struct GIFFrames: ~Copyable {
-    private(set) var encoder: GIFFrameEncoder
+    let encoder: GIFFrameEncoder
     private var spool: PacketSpool
     private(set) var frames: [GIFWriter.Frame] = []
     /// In hundredths of a second. The last time belongs to a frame that waits for the next picture.
     private(set) var times: [Int] = []
 
-    init(encoder: consuming GIFFrameEncoder, spool: consuming PacketSpool) {
+    init(encoder: GIFFrameEncoder, spool: consuming PacketSpool) {
         self.encoder = encoder
         self.spool = spool
     }
