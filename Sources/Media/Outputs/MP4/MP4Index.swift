@@ -30,8 +30,13 @@ struct MP4Index: ~Copyable {
         let tail = try file.read(dataHead)
         let distance = head.count + index.count - dropped.reduce(0) { $0 + $1.range.count } + tail.count - data.lowerBound
         for child in children where child.kind == "trak" {
-            try Self.moveChunks(child.range, of: &index, by: distance)
-            if let level { try Self.raiseLevel(child.range, of: &index, to: level) }
+            for (kind, range) in try Self.leaves(index, child.range, header: 8) {
+                switch kind {
+                case "stco", "co64": try Self.moveChunks(range, ofSize: kind == "stco" ? 4 : 8, of: &index, by: distance)
+                case "avcC": if let level { try Self.raiseLevel(range, of: &index, to: level) }
+                default: break
+                }
+            }
         }
         for box in dropped.reversed() { index.removeSubrange(box.range) }
         try Self.store(index.count, 4, at: 0, in: &index)
@@ -84,43 +89,40 @@ struct MP4Index: ~Copyable {
         return boxes
     }
 
-    /// Adds to the positions of chunks (`stco` and `co64`, ISO/IEC 14496-12 §8.7.5) anywhere inside a box.
-    private static func moveChunks(
-        _ box: Range<Int>, of index: inout [UInt8], by distance: Int
-    ) throws(TranscodeError) {
-        for (kind, range) in try boxes(index, box.lowerBound + 8..<box.upperBound) {
-            switch kind {
-            case "mdia", "minf", "stbl": try moveChunks(range, of: &index, by: distance)
-            case "stco", "co64":
-                let size = kind == "stco" ? 4 : 8
-                guard range.count >= 16, number(index, range.lowerBound + 12, 4) * size == range.count - 16 else {
-                    throw malformed
-                }
-                for place in stride(from: range.lowerBound + 16, to: range.upperBound, by: size) {
-                    try store(number(index, place, size) + distance, size, at: place, in: &index)
-                }
-            default: break
+    /// The boxes that contain others, and the bytes in front of these.
+    private static let containers = ["mdia": 8, "minf": 8, "stbl": 8, "stsd": 16, "avc1": 86]
+
+    /// Returns the boxes inside a box, at any depth, that contain no others.
+    private static func leaves(
+        _ bytes: [UInt8], _ box: Range<Int>, header: Int
+    ) throws(TranscodeError) -> [(kind: String, range: Range<Int>)] {
+        var found: [(kind: String, range: Range<Int>)] = []
+        for (kind, range) in try boxes(bytes, box.lowerBound + header..<box.upperBound) {
+            if let header = containers[kind] {
+                found += try leaves(bytes, range, header: header)
+            } else {
+                found.append((kind, range))
             }
+        }
+        return found
+    }
+
+    /// Adds to the positions of chunks (`stco` and `co64`, ISO/IEC 14496-12 §8.7.5).
+    private static func moveChunks(
+        _ box: Range<Int>, ofSize size: Int, of index: inout [UInt8], by distance: Int
+    ) throws(TranscodeError) {
+        guard box.count >= 16, number(index, box.lowerBound + 12, 4) * size == box.count - 16 else { throw malformed }
+        for place in stride(from: box.lowerBound + 16, to: box.upperBound, by: size) {
+            try store(number(index, place, size) + distance, size, at: place, in: &index)
         }
     }
 
-    /// Raises the level in the `avcC` inside a box, and in its sequence parameter set (ISO/IEC 14496-15 §5.3.3.1, ITU-T H.264
-    /// §7.3.2.1.1). No `level_idc` is so low that emulation prevention concerns it.
-    private static func raiseLevel(
-        _ box: Range<Int>, of index: inout [UInt8], to level: UInt8, header: Int = 8
-    ) throws(TranscodeError) {
-        for (kind, range) in try boxes(index, box.lowerBound + header..<box.upperBound) {
-            switch kind {
-            case "mdia", "minf", "stbl": try raiseLevel(range, of: &index, to: level)
-            case "stsd": try raiseLevel(range, of: &index, to: level, header: 16)
-            case "avc1": try raiseLevel(range, of: &index, to: level, header: 86)
-            case "avcC":
-                // The levels are the fourth bytes of the record and of the set, which follows 8 bytes of the record.
-                guard range.count > 19 else { throw malformed }
-                for place in [range.lowerBound + 11, range.lowerBound + 19] { index[place] = max(index[place], level) }
-            default: break
-            }
-        }
+    /// Raises the level in `avcC`, and in its sequence parameter set (ISO/IEC 14496-15 §5.3.3.1, ITU-T H.264 §7.3.2.1.1). No
+    /// `level_idc` is so low that emulation prevention concerns it.
+    private static func raiseLevel(_ box: Range<Int>, of index: inout [UInt8], to level: UInt8) throws(TranscodeError) {
+        // The levels are the fourth bytes of the record and of the set, which follows 8 bytes of the record.
+        guard box.count > 19 else { throw malformed }
+        for place in [box.lowerBound + 11, box.lowerBound + 19] { index[place] = max(index[place], level) }
     }
 
     private static func kind(_ bytes: [UInt8], _ box: Int) -> String {
