@@ -33,7 +33,7 @@ final class ClipPictures {
     private var scaler: PictureScaler?
     private let words: HeapBuffer<UInt32>
     private let planes: ClipPlanes
-    /// The chroma siting of ``planes(at:)``; nil if pictures have to be converted.
+    /// The chroma siting of the planes; nil if pictures have to be converted.
     let siting: FramePlanes.Siting?
 
     /// Decodes the first picture, which determines the size.
@@ -128,20 +128,9 @@ final class ClipPictures {
     /// Returns the picture at a time, which must be later than in earlier calls; the last picture if the clip has none at that
     /// time.
     ///
-    /// - Returns: Words that are valid until the next call; nil if the clip cannot be decoded any further.
-    func picture(at time: Int64) throws(TranscodeError) -> UnsafeBufferPointer<UInt32>? {
-        let whole = UnsafeBufferPointer(start: words.base, count: width * height)
-        switch try nextPicture(time) {
-        case .brokenOff: return nil
-        case .missing: return whole
-        case .frame(let frame):
-            return try draw(frame, time) ? whole : nil
-        }
-    }
-
-    /// Returns the planes of the picture at a time, or its words if it has no such planes. Call this in place of
-    /// ``picture(at:)``, and only if ``siting`` is not nil.
-    func planes(at time: Int64) throws(TranscodeError) -> FramePixels? {
+    /// - Parameter asPlanes: Whether to return planes if the picture has any. Pass true only if ``siting`` is not nil.
+    /// - Returns: Words or planes that are valid until the next call; nil if the clip cannot be decoded any further.
+    func picture(at time: Int64, asPlanes: Bool) throws(TranscodeError) -> FramePixels? {
         let whole = UnsafeBufferPointer(start: words.base, count: width * height)
         switch try nextPicture(time) {
         case .brokenOff: return nil
@@ -150,7 +139,7 @@ final class ClipPictures {
             return .colors(whole)
         case .frame(let frame):
             let tags = ClipColorTags(frame, stream.stream, format)
-            if conversion == nil, colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil {
+            if asPlanes, conversion == nil, colors.fits(frame, tags), ClipColors.siting(frame, tags, format) != nil {
                 return .planes(try planes.hold(frame))
             }
             planes.release()

@@ -74,33 +74,21 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
         return true
     }
 
-    package mutating func readPixels() throws(TranscodeError) -> FramePixels? {
-        guard let time = beginReading() else { return nil }
-        guard let words = try pictures.picture(at: time) else {
-            ending = .brokenOff
-            return nil
-        }
-        return .colors(words)
-    }
+    package mutating func readPixels() throws(TranscodeError) -> FramePixels? { try read(asPlanes: false) }
 
     package var siting: FramePlanes.Siting? { pictures.siting }
 
-    package mutating func readPlanes() throws(TranscodeError) -> FramePixels? {
-        guard let time = beginReading() else { return nil }
-        guard let planes = try pictures.planes(at: time) else {
-            ending = .brokenOff
-            return nil
-        }
-        return planes
-    }
+    package mutating func readPlanes() throws(TranscodeError) -> FramePixels? { try read(asPlanes: true) }
 
-    /// Returns the time of the current frame; nil if it was read. Skipped frames are not decoded if a sync sample allows it.
-    private mutating func beginReading() -> Int64? {
+    /// Decodes the current frame; nil if it was read. Skipped frames are not decoded if a sync sample allows it.
+    private mutating func read(asPlanes: Bool) throws(TranscodeError) -> FramePixels? {
         guard isUnread else { return nil }
         _ = skipPixels()
         let sync = index.frames[lastRead..<number].lastIndex { $0.isSync }
         if number > lastRead + 1, let sync { pictures.skip(to: index.frames[sync].time) }
         lastRead = number
-        return index.frames[number - 1].time
+        let pixels = try pictures.picture(at: index.frames[number - 1].time, asPlanes: asPlanes)
+        if pixels == nil { ending = .brokenOff }
+        return pixels
     }
 }
