@@ -32,7 +32,8 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
         let limits = limits.adapted(to: Decoder.format)
         var decoder = try Decoder(bytes, limits: limits)
         guard try decoder.next() else { throw Decoder.errorWithoutFrames(decoder.ending) }
-        let (width, height) = try AnimationSummary.checkedSize(decoder, limits)
+        let (width, height) = decoder.canvasSize
+        try limits.check(width: width, height: height)
         guard width > 0 && height > 0 else { throw .corrupt(Decoder.format, .noCanvas) }
         let canvas = try Canvas(width: width, height: height, format: .rgba)
         undither = undithers ? try Undither(width: width, height: height, format: .rgba) : nil

@@ -77,6 +77,12 @@ package struct MediaLimits: Sendable, Equatable {
         }
     }
 
+    /// Checks the longer side and the pixels of a canvas.
+    func check(width: Int, height: Int) throws(TranscodeError) {
+        try check(.side, max(width, height))
+        try check(.canvasPixels, width * height)
+    }
+
     /// Throws ``TranscodeError/tooLarge(_:value:maximum:)`` when `value` exceeds the limit called `name`.
     func check(_ name: Name, _ value: Int) throws(TranscodeError) {
         let maximum =

@@ -106,8 +106,7 @@ package struct PictureGeometry: Sendable, Equatable {
     /// - Parameter frames: The maximum number of frames to write in this size.
     func check(_ limits: MediaLimits, frames: Int) throws(TranscodeError) {
         guard zoom > 1 || hasMargin else { return }
-        try limits.check(.side, max(width, height))
-        try limits.check(.canvasPixels, width * height)
+        try limits.check(width: width, height: height)
         try limits.check(.totalPixels, width * height * frames)
     }
 

@@ -43,7 +43,8 @@ package struct AnimationSummary: Sendable, Equatable {
         while try decoder.next() {
             let frame = decoder.frame
             if delays.isEmpty {
-                (width, height) = try Self.checkedSize(decoder, limits)
+                (width, height) = decoder.canvasSize
+                try limits.check(width: width, height: height)
                 hasTransparency = frame.rectangle != Rectangle(x: 0, y: 0, width: width, height: height)
             }
             let visible = frame.rectangle.clipped(toWidth: width, height: height)
@@ -79,18 +80,6 @@ package struct AnimationSummary: Sendable, Equatable {
     /// Returns the duration of a frame with the given coded delay.
     func shownDelay(_ delay: Int) -> Int {
         replacesShortDelays ? FrameClock.shownDelay(delay, timescale: timescale) : delay
-    }
-
-    /// Returns the canvas size of a decoder that has read the header of its first frame, checked against the limits.
-    ///
-    /// - Throws: ``TranscodeError/tooLarge(_:value:maximum:)``.
-    static func checkedSize<Decoder: AnimationDecoder & ~Copyable>(
-        _ decoder: borrowing Decoder, _ limits: MediaLimits
-    ) throws(TranscodeError) -> (width: Int, height: Int) {
-        let size = decoder.canvasSize
-        try limits.check(.side, max(size.width, size.height))
-        try limits.check(.canvasPixels, size.width * size.height)
-        return size
     }
 }
 

@@ -53,8 +53,7 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
         guard Self.recognizes(bytes) else { throw .notAnAnimation }
         let demuxer = try Demuxer(bytes)
         let (width, height) = (demuxer[WEBP_FF_CANVAS_WIDTH], demuxer[WEBP_FF_CANVAS_HEIGHT])
-        try limits.check(.side, max(width, height))
-        try limits.check(.canvasPixels, width * height)
+        try limits.check(width: width, height: height)
         let plays = demuxer[WEBP_FF_LOOP_COUNT]
         let words = try HeapBuffer<UInt32>(count: 1)
         canvasSize = (width, height)

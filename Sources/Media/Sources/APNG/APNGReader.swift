@@ -58,8 +58,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
         var chunks = PNGChunks(bytes)
         guard let first = chunks.next() else { throw .incomplete(.apng) }
         guard var header = PNGHeader(first) else { throw .corrupt(.apng, .header) }
-        try limits.check(.side, max(header.width, header.height))
-        try limits.check(.canvasPixels, header.width * header.height)
+        try limits.check(width: header.width, height: header.height)
         let body = chunks.position
         var animation: APNGAnimation?
         var colors = PNGColors()

@@ -46,9 +46,7 @@ final class ClipPictures {
         let container = try ClipContainer(bytes, format)
         guard let track = container.color, let firstFrame = index.frames.first else { throw .corrupt(format, .noFrames) }
         let parameters = track.pointee.codecpar.pointee
-        let (codedWidth, codedHeight) = (Int(max(0, parameters.width)), Int(max(0, parameters.height)))
-        try limits.check(.side, max(codedWidth, codedHeight))
-        try limits.check(.canvasPixels, codedWidth * codedHeight)
+        try limits.check(width: Int(max(0, parameters.width)), height: Int(max(0, parameters.height)))
         let alphaTrack = container.alpha
         alphaIsAddition = index.hasAlpha
         if alphaTrack != nil || index.hasAlpha {
@@ -83,8 +81,7 @@ final class ClipPictures {
         let shown = crop.window(colors.width, colors.height)
         let aspect = ClipOrientation.aspect(track, frame, in: container)
         let size = orientation.size(of: ClipOrientation.squared(shown.width, shown.height, aspect))
-        try limits.check(.side, max(size.width, size.height))
-        try limits.check(.canvasPixels, size.width * size.height)
+        try limits.check(width: size.width, height: size.height)
         (width, height) = size
         let turned = orientation.size(of: (shown.width, shown.height))
         row = try HeapBuffer(count: colors.width)

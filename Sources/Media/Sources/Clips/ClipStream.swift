@@ -95,9 +95,7 @@ final class ClipStream {
     /// Whether a picture is within the limits. Called before its memory is allocated.
     private func admits(_ frame: UnsafeMutablePointer<AVFrame>) -> Bool {
         do throws(TranscodeError) {
-            let (width, height) = (Int(frame.pointee.width), Int(frame.pointee.height))
-            try limits.check(.side, max(width, height))
-            try limits.check(.canvasPixels, width * height)
+            try limits.check(width: Int(frame.pointee.width), height: Int(frame.pointee.height))
             return true
         } catch {
             excess = error

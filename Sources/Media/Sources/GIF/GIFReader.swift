@@ -59,8 +59,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
         let source = try GIFSource(bytes)
         let width = Int(source.handle.pointee.SWidth)
         let height = Int(source.handle.pointee.SHeight)
-        try limits.check(.side, max(width, height))
-        try limits.check(.canvasPixels, width * height)
+        try limits.check(width: width, height: height)
         let decoder = try LZWDecoder()
         let indices = try HeapBuffer<UInt8>(count: LZWDecoder.slack)
         screenWidth = width
