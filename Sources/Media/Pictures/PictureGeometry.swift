@@ -61,38 +61,34 @@ package struct PictureGeometry: Sendable, Equatable {
 
     /// Creates the geometry for a preset, the zoom or the size options.
     package init(width: Int, height: Int, options: TranscodeOptions) {
-        if options.zoom > 1 {
-            self.init(wholeOfWidth: width, height: height, zoom: options.zoom, longerSide: options.preset?.longerSide ?? 0)
-            return
-        }
-        guard let side = options.preset?.longerSide else {
+        let longerSide = options.preset?.longerSide
+        guard options.zoom > 1 || longerSide != nil else {
             self.init(width: width, height: height, options: options.size)
             return
         }
-        self.init(wholeOfWidth: width, height: height, longerSide: side)
+        self.init(wholeOfWidth: width, height: height, zoom: max(1, options.zoom), longerSide: longerSide)
     }
 
-    /// Shows the whole canvas, enlarged or reduced.
-    private init(wholeOfWidth width: Int, height: Int, longerSide: Int) {
-        let longer = max(width, height)
+    private init(wholeOfWidth width: Int, height: Int, zoom: Int, longerSide: Int?) {
         source = Rectangle(x: 0, y: 0, width: width, height: height)
-        self.width = Self.scale(width, by: longerSide, over: longer)
-        self.height = Self.scale(height, by: longerSide, over: longer)
-        isIdentity = longer == longerSide
-        zoom = 1
-        content = Rectangle(x: 0, y: 0, width: self.width, height: self.height)
-    }
-
-    /// Shows the whole canvas with enlarged pixels, and a margin at the ends of a longer side shorter than `longerSide`.
-    private init(wholeOfWidth width: Int, height: Int, zoom: Int, longerSide: Int) {
-        source = Rectangle(x: 0, y: 0, width: width, height: height)
-        self.width = max(width * zoom, width >= height ? longerSide : 0)
-        self.height = max(height * zoom, width >= height ? 0 : longerSide)
         self.zoom = zoom
-        content = Rectangle(
-            x: (self.width - width * zoom) / 2, y: (self.height - height * zoom) / 2, width: width * zoom, height: height * zoom
-        )
-        isIdentity = false
+        if let longerSide, zoom == 1 {
+            // The whole canvas, enlarged or reduced.
+            let longer = max(width, height)
+            content = Rectangle(
+                x: 0, y: 0, width: Self.scale(width, by: longerSide, over: longer),
+                height: Self.scale(height, by: longerSide, over: longer))
+            (self.width, self.height) = (content.width, content.height)
+            isIdentity = longer == longerSide
+        } else {
+            // Enlarged pixels, and a margin at the ends of a longer side that is shorter than the preset's.
+            self.width = max(width * zoom, width >= height ? longerSide ?? 0 : 0)
+            self.height = max(height * zoom, width >= height ? 0 : longerSide ?? 0)
+            content = Rectangle(
+                x: (self.width - width * zoom) / 2, y: (self.height - height * zoom) / 2, width: width * zoom,
+                height: height * zoom)
+            isIdentity = false
+        }
     }
 
     /// Whether some pixels show nothing of the canvas.
