@@ -22,10 +22,10 @@ import Testing
             alpha = try SamplePlane(width: self.width, height: self.height)
         }
 
-        var planes: PixelConverter.Planes {
-            PixelConverter.Planes(
+        var planes: FramePlanes {
+            FramePlanes(
                 luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
-                crStride: cr.stride, alpha: PixelConverter.AlphaPlane(samples: alpha.samples, stride: alpha.stride))
+                crStride: cr.stride, alpha: FramePlanes.Alpha(samples: alpha.samples, stride: alpha.stride))
         }
 
         /// Y, Cb, Cr and alpha of a pixel.

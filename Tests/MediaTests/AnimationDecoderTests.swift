@@ -70,7 +70,7 @@ struct AnimationDecoderTests {
         let luma = try SamplePlane(width: 2, height: 2)
         let cb = try SamplePlane(width: 1, height: 1)
         let cr = try SamplePlane(width: 1, height: 1)
-        let planes = PixelConverter.Planes(
+        let planes = FramePlanes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
             crStride: cr.stride)
         var seen: [[UInt8]] = []

@@ -36,7 +36,7 @@ struct PixelConverterTests {
             // Cb and Cr lie side by side in one buffer, each with half of its rows' bytes.
             return PixelConverter.convert(
                 canvas, area,
-                into: PixelConverter.Planes(
+                into: FramePlanes(
                     luma: luma, cb: chroma, cr: chroma + stride / 2, lumaStride: stride, cbStride: stride, crStride: stride))
         }
 

@@ -26,7 +26,7 @@ import Testing
             let luma = try SamplePlane(width: source.width, height: source.height)
             let cb = try SamplePlane(width: source.width / 2, height: source.height / 2)
             let cr = try SamplePlane(width: source.width / 2, height: source.height / 2)
-            let target = PixelConverter.Planes(
+            let target = FramePlanes(
                 luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
                 crStride: cr.stride)
             var planes: [UInt8] = []
@@ -77,7 +77,7 @@ import Testing
             let luma = try SamplePlane(width: source.width, height: source.height)
             let cb = try SamplePlane(width: source.width / 2, height: source.height / 2)
             let cr = try SamplePlane(width: source.width / 2, height: source.height / 2)
-            let target = PixelConverter.Planes(
+            let target = FramePlanes(
                 luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
                 crStride: cr.stride)
             var planes: [UInt8] = []

@@ -70,7 +70,7 @@ import Testing
         let luma = try SamplePlane(width: width, height: height)
         let cb = try SamplePlane(width: width / 2, height: height / 2)
         let cr = try SamplePlane(width: width / 2, height: height / 2)
-        let planes = PixelConverter.Planes(
+        let planes = FramePlanes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
             crStride: cr.stride)
         _ = try VideoScaler(geometry, background: .white).convert(canvas, .empty, into: planes)

@@ -33,7 +33,7 @@ struct SampleThreadTests {
             let luma = try SamplePlane(width: source.width, height: source.height)
             let cb = try SamplePlane(width: source.width / 2, height: source.height / 2)
             let cr = try SamplePlane(width: source.width / 2, height: source.height / 2)
-            let target = PixelConverter.Planes(
+            let target = FramePlanes(
                 luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
                 crStride: cr.stride)
             let thread = isThreaded ? SampleThread(source) : nil

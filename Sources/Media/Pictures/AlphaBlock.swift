@@ -86,7 +86,7 @@ final class AlphaBlock {
     }
 
     /// Writes alpha. Returns bits that are set where a sample changed.
-    func storeAlpha(_ plane: PixelConverter.AlphaPlane) -> UInt8 {
+    func storeAlpha(_ plane: FramePlanes.Alpha) -> UInt8 {
         var difference: UInt8 = 0
         for row in 0..<height {
             let target = plane.samples + (y + row) * plane.stride + x
@@ -101,7 +101,7 @@ final class AlphaBlock {
 
     /// Writes luma and chroma. In 4:2:0, chroma is the rounded mean of each 2 × 2 square. Returns bits that are set where a
     /// sample changed.
-    func storeColors(_ planes: PixelConverter.Planes) -> UInt8 {
+    func storeColors(_ planes: FramePlanes) -> UInt8 {
         var difference: UInt8 = 0
         if planes.chroma == .full {
             for row in 0..<height {

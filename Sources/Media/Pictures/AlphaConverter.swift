@@ -54,7 +54,7 @@ final class AlphaConverter {
     ///   - planes: Planes with alpha, which hold the picture of the previous call.
     /// - Returns: Whether a part of the picture changed.
     func convert(
-        _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes
+        _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: FramePlanes
     ) throws(TranscodeError) -> Bool {
         let source = geometry.source
         var area = (isFirst ? source : rectangle).intersection(source)
@@ -80,7 +80,7 @@ final class AlphaConverter {
         return write(view, area, into: planes)
     }
 
-    private func write(_ view: PixelView, _ area: Rectangle, into planes: PixelConverter.Planes) -> Bool {
+    private func write(_ view: PixelView, _ area: Rectangle, into planes: FramePlanes) -> Bool {
         guard let alpha = planes.alpha else { return false }
         var difference: UInt8 = 0
         let left = area.x / Self.side

@@ -26,10 +26,10 @@ final class OwnedPlanes {
         (self.chroma, self.hasAlpha) = (chroma, hasAlpha)
     }
 
-    var planes: PixelConverter.Planes {
-        PixelConverter.Planes(
+    var planes: FramePlanes {
+        FramePlanes(
             luma: luma.samples, cb: cb.samples, cr: cr.samples, lumaStride: luma.stride, cbStride: cb.stride,
             crStride: cr.stride, chroma: chroma,
-            alpha: hasAlpha ? PixelConverter.AlphaPlane(samples: alpha.samples, stride: alpha.stride) : nil)
+            alpha: hasAlpha ? FramePlanes.Alpha(samples: alpha.samples, stride: alpha.stride) : nil)
     }
 }

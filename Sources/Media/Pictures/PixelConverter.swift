@@ -1,44 +1,12 @@
-/// The chroma subsampling of planes.
-enum ChromaFormat: Equatable {
-    /// 4:2:0: a sample for each square of 2 × 2 pixels.
-    case half
-    /// 4:4:4: a sample for each pixel.
-    case full
-
-    /// The power of two by which chroma is smaller than luma in both dimensions.
-    var shift: Int { self == .half ? 1 : 0 }
-}
-
 /// Writes the changed part of a canvas into planes.
 ///
 /// The canvas already holds converted colours, so luma is copied. In 4:2:0, the chroma of a 2×2 block is the rounded mean of
 /// its four pixels, including their fractional bits. The last row or column of an odd side is repeated.
-struct PixelConverter {
-    /// Planes of even width and height, in the layout of AVFrame.
-    struct Planes {
-        var luma: UnsafeMutablePointer<UInt8>
-        var cb: UnsafeMutablePointer<UInt8>
-        var cr: UnsafeMutablePointer<UInt8>
-        /// Bytes from one row to the next.
-        var lumaStride: Int
-        var cbStride: Int
-        var crStride: Int
-        var chroma = ChromaFormat.half
-        /// The alpha plane, of the same size as luma; nil if every pixel is opaque.
-        var alpha: AlphaPlane?
-    }
-
-    /// Alpha of a picture: 255 is opaque.
-    struct AlphaPlane {
-        var samples: UnsafeMutablePointer<UInt8>
-        /// Bytes from one row to the next.
-        var stride: Int
-    }
-
+enum PixelConverter {
     /// Converts the rectangle of `canvas`, which must be in the format ``PixelFormat/yuv(background:)``.
     ///
     /// - Returns: Whether a sample changed.
-    static func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: Planes) -> Bool {
+    static func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: FramePlanes) -> Bool {
         if rectangle.isEmpty { return false }
         var hasChanged = false
         for y in stride(from: rectangle.y & ~1, to: rectangle.maxY, by: 2) {
@@ -65,22 +33,26 @@ struct PixelConverter {
     /// Converts the columns of a rectangle in a pair of rows.
     ///
     /// - Returns: Whether a sample changed.
-    static func convert(_ pair: RowPair, _ rectangle: Rectangle, into planes: Planes) -> Bool {
+    static func convert(_ pair: RowPair, _ rectangle: Rectangle, into planes: FramePlanes) -> Bool {
         let left = rectangle.x & ~1
         let right = (rectangle.maxX + 1) & ~1
         if planes.chroma == .full { return convertEachPixel(pair, columns: left..<right, into: planes) }
         // Whole pairs of columns; a last odd column is converted separately.
         let pairs = (min(right, pair.width & ~1) - left) / 2
         let rows = Rows(planes: planes, y: pair.y)
-        var difference = convertPairs(pair.upper + left, pair.lower + left, rows.advanced(to: left), count: pairs)
+        let (upper, lower, first) = (pair.upper + left, pair.lower + left, rows.advanced(to: left))
+        let (eights, whole) = convertEights(upper, lower, first, count: pairs)
+        var difference = eights | convertEach(upper, lower, first, from: whole, to: pairs)
         if right > pair.width {
-            difference |= convertLastColumn(pair.upper, pair.lower, rows, x: pair.width - 1)
+            // The right half of the last block repeats the last column.
+            let last = pair.width - 1
+            difference |= convertEach(pair.upper + last, pair.lower + last, rows.advanced(to: last), from: 0, to: 1, right: 0)
         }
         return difference != 0
     }
 
     /// Converts columns of a pair of rows to 4:4:4 planes.
-    private static func convertEachPixel(_ pair: RowPair, columns: Range<Int>, into planes: Planes) -> Bool {
+    private static func convertEachPixel(_ pair: RowPair, columns: Range<Int>, into planes: FramePlanes) -> Bool {
         var difference: UInt8 = 0
         for (row, words) in [pair.upper, pair.lower].enumerated() {
             let y = pair.y + row
@@ -105,7 +77,7 @@ struct PixelConverter {
         var cb: UnsafeMutablePointer<UInt8>
         var cr: UnsafeMutablePointer<UInt8>
 
-        init(planes: Planes, y: Int) {
+        init(planes: FramePlanes, y: Int) {
             upper = planes.luma + y * planes.lumaStride
             lower = upper + planes.lumaStride
             cb = planes.cb + y / 2 * planes.cbStride
@@ -122,15 +94,8 @@ struct PixelConverter {
         }
     }
 
-    /// Converts `count` blocks of 2×2 pixels. Returns a value other than 0 if a sample changed.
-    private static func convertPairs(
-        _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
-    ) -> UInt32 {
-        let (difference, whole) = convertEights(upper, lower, rows, count: count)
-        return difference | convertEach(upper, lower, rows, from: whole, to: count)
-    }
-
-    /// Converts blocks in groups of four. Also returns the number of converted blocks.
+    /// Converts blocks of 2×2 pixels in groups of four. Returns a value other than 0 if a sample changed, and the number of
+    /// converted blocks.
     private static func convertEights(
         _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, count: Int
     ) -> (difference: UInt32, blocks: Int) {
@@ -167,17 +132,20 @@ struct PixelConverter {
     }
 
     /// Converts the blocks one by one.
+    ///
+    /// - Parameter right: The distance of a block's right column from its left column.
     private static func convertEach(
-        _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, from start: Int, to end: Int
+        _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, from start: Int, to end: Int,
+        right: Int = 1
     ) -> UInt32 {
         var difference: UInt32 = 0
         var index = start
         while index < end {
             let x = index &* 2
             let a = upper[x]
-            let b = upper[x &+ 1]
+            let b = upper[x &+ right]
             let c = lower[x]
-            let d = lower[x &+ 1]
+            let d = lower[x &+ right]
             let top = UInt16(truncatingIfNeeded: a & 0xff | (b & 0xff) << 8)
             let low = UInt16(truncatingIfNeeded: c & 0xff | (d & 0xff) << 8)
             // The sum of four 12-bit values has 14 bits; half of the divisor is added to round.
@@ -197,21 +165,5 @@ struct PixelConverter {
             index &+= 1
         }
         return difference
-    }
-
-    /// Converts the block whose right half repeats column `x`, the last column of the canvas.
-    private static func convertLastColumn(
-        _ upper: UnsafePointer<UInt32>, _ lower: UnsafePointer<UInt32>, _ rows: Rows, x: Int
-    ) -> UInt32 {
-        let top = (upper[x], upper[x])
-        let low = (lower[x], lower[x])
-        return withUnsafeBytes(of: top) { top in
-            withUnsafeBytes(of: low) { low in
-                guard let top = top.baseAddress?.assumingMemoryBound(to: UInt32.self),
-                    let low = low.baseAddress?.assumingMemoryBound(to: UInt32.self)
-                else { return 0 }
-                return convertPairs(top, low, rows.advanced(to: x), count: 1)
-            }
-        }
     }
 }

@@ -52,7 +52,7 @@ final class VideoZoom {
     ///   - rectangle: The part of the canvas that changed.
     ///   - planes: Planes that hold the picture of the previous call.
     /// - Returns: Whether a sample changed.
-    func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes) -> Bool {
+    func convert(_ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: FramePlanes) -> Bool {
         if rectangle.isEmpty { return false }
         var area = rectangle.scaled(by: geometry.zoom)
         area.x += geometry.content.x

@@ -49,7 +49,7 @@ final class PlanePasser {
     ///   - words: The pixels, R, G, B, A.
     ///   - size: The size of the canvas.
     func pass(
-        _ words: UnsafeBufferPointer<UInt32>, size: (width: Int, height: Int), into planes: PixelConverter.Planes
+        _ words: UnsafeBufferPointer<UInt32>, size: (width: Int, height: Int), into planes: FramePlanes
     ) throws(TranscodeError) -> Bool {
         let buffers: ConvertedPlanes
         if let converted { buffers = converted } else { buffers = try ConvertedPlanes(width: size.width, height: size.height) }
@@ -61,8 +61,8 @@ final class PlanePasser {
     ///
     /// - Parameter planes: Planes that hold the picture of the previous call.
     /// - Returns: Whether a sample changed.
-    func pass(_ source: FramePlanes, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
-        let part = source.part(geometry.source)
+    func pass(_ source: FramePlanes, into planes: FramePlanes) throws(TranscodeError) -> Bool {
+        let part = source.from(x: geometry.source.x, y: geometry.source.y)
         guard let scaler else { return copy(part, into: planes) }
         let scaled = (luma.samples, cb.samples, cr.samples)
         try scaler.scale(part, into: scaled, strides: (luma.stride, cb.stride, cr.stride))
@@ -77,7 +77,7 @@ final class PlanePasser {
     }
 
     /// Copies the planes. The last column and row of an odd side are repeated.
-    private func copy(_ source: FramePlanes, into planes: PixelConverter.Planes) -> Bool {
+    private func copy(_ source: FramePlanes, into planes: FramePlanes) -> Bool {
         let (width, height) = (geometry.width, geometry.height)
         var hasChanged = false
         for y in 0..<geometry.evenHeight {
@@ -102,17 +102,6 @@ final class PlanePasser {
         if memcmp(row, target, count) == 0 { return false }
         target.update(from: row, count: count)
         return true
-    }
-}
-
-extension FramePlanes {
-    /// Returns the planes from the corner of a part, which has even coordinates.
-    fileprivate func part(_ area: Rectangle) -> FramePlanes {
-        var part = self
-        part.luma += area.y * lumaStride + area.x
-        part.cb += area.y / 2 * cbStride + area.x / 2
-        part.cr += area.y / 2 * crStride + area.x / 2
-        return part
     }
 }
 
@@ -141,8 +130,6 @@ private final class ConvertedPlanes {
                 PixelConverter.RowPair(upper: rows.base, lower: rows.base + width, width: width, y: y),
                 Rectangle(x: 0, y: y, width: width, height: 2), into: planes)
         }
-        return FramePlanes(
-            luma: planes.luma, cb: planes.cb, cr: planes.cr, lumaStride: planes.lumaStride, cbStride: planes.cbStride,
-            crStride: planes.crStride)
+        return planes
     }
 }

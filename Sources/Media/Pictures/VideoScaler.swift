@@ -42,7 +42,7 @@ final class VideoScaler {
     ///   - planes: Planes that hold the picture of the previous call.
     /// - Returns: Whether a part of the picture changed.
     func convert(
-        _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: PixelConverter.Planes
+        _ canvas: borrowing Canvas, _ rectangle: Rectangle, into planes: FramePlanes
     ) throws(TranscodeError) -> Bool {
         let changed = rectangle.intersection(geometry.source)
         guard unpack(canvas, isFirst ? geometry.source : changed) || isFirst else { return false }

@@ -115,7 +115,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
     ///
     /// - Parameter target: Planes that hold the previous picture.
     /// - Returns: Whether a sample changed.
-    func passPlanes(into target: PixelConverter.Planes) throws(TranscodeError) -> Bool {
+    func passPlanes(into target: FramePlanes) throws(TranscodeError) -> Bool {
         guard let passer, let pixels else { return false }
         switch pixels {
         case .planes(let planes): return try passer.pass(planes, into: target)

@@ -80,7 +80,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     ///
     /// - Parameter planes: Called when there is a picture to write. Returns the planes, which hold the previous sample.
     /// - Throws: ``TranscodeError``; `incomplete` or `startPastEnd` at the end of a source without a sample.
-    func next(into planes: () throws(TranscodeError) -> PixelConverter.Planes) throws(TranscodeError) -> TimedPicture? {
+    func next(into planes: () throws(TranscodeError) -> FramePlanes) throws(TranscodeError) -> TimedPicture? {
         // A picture that looks like the previous one extends its sample, up to the longest duration of a sample.
         let longest = newest + Timeline.longestSample
         let repetition = samples > 2 ? min(ending, longest) : longest
@@ -98,13 +98,13 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
 
     /// Returns the next sample as ``next(into:)`` does. If the source has a thread, the thread has read it.
     func nextSample(
-        on thread: SampleThread<Decoder>?, into planes: () throws(TranscodeError) -> PixelConverter.Planes
+        on thread: SampleThread<Decoder>?, into planes: () throws(TranscodeError) -> FramePlanes
     ) throws(TranscodeError) -> TimedPicture? {
         if let thread { return try thread.next(into: try planes()) }
         return try next(into: planes)
     }
 
-    private func convert(_ area: Rectangle, into planes: PixelConverter.Planes) throws(TranscodeError) -> Bool {
+    private func convert(_ area: Rectangle, into planes: FramePlanes) throws(TranscodeError) -> Bool {
         if case .planes = converter { return try pictures.passPlanes(into: planes) }
         return try pictures.withPicture { canvas throws(TranscodeError) in
             switch converter {

@@ -28,7 +28,7 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
 
     /// Waits for the next sample and writes its picture into the planes, which hold the previous sample. Returns nil at the
     /// end. Must not be called again after that, or after an error.
-    func next(into planes: PixelConverter.Planes) throws(TranscodeError) -> TimedPicture? {
+    func next(into planes: FramePlanes) throws(TranscodeError) -> TimedPicture? {
         ready.wait()
         guard let sample = try outcome.get() else { return nil }
         planes.copy(sample.area, from: own.planes, width: source.width, height: source.height)
@@ -72,9 +72,9 @@ final class SampleThread<Decoder: AnimationDecoder & ~Copyable>: @unchecked Send
     }
 }
 
-extension PixelConverter.Planes {
+extension FramePlanes {
     /// Copies the 2×2 blocks that a rectangle touches from planes of the same even size and the same chroma.
-    func copy(_ area: Rectangle, from other: PixelConverter.Planes, width: Int, height: Int) {
+    func copy(_ area: Rectangle, from other: FramePlanes, width: Int, height: Int) {
         let left = max(0, area.x & ~1)
         let top = max(0, area.y & ~1)
         let columns = min(width, (area.maxX + 1) & ~1) - left

@@ -94,7 +94,7 @@ struct PictureStreams: ~Copyable {
         let unused = try OwnedPlanes(
             width: source.width, height: source.height, source.chroma, hasColor: color == nil,
             hasAlpha: hasAlpha && alpha == nil)
-        func planes() throws(TranscodeError) -> PixelConverter.Planes {
+        func planes() throws(TranscodeError) -> FramePlanes {
             var planes = try color?.planes() ?? unused.planes
             if hasAlpha { planes.alpha = try alpha?.alphaPlane() ?? unused.planes.alpha }
             return planes

@@ -148,7 +148,7 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             try decoder.decode(packet, compare)
         }
         let end = (indices.last ?? 0) + Self.lookahead
-        func planes() throws(TranscodeError) -> PixelConverter.Planes {
+        func planes() throws(TranscodeError) -> FramePlanes {
             if let canvas { canvas.planes } else { try encoder.planes() }
         }
         while reader.samples <= end, try reader.next(into: planes) != nil {
@@ -223,12 +223,9 @@ extension OwnedPlanes {
     }
 
     /// Copies `height` rows to the planes, from the row `top`. Both are even.
-    fileprivate func copy(from top: Int = 0, height: Int, to other: PixelConverter.Planes) {
-        var rows = planes
-        rows.luma += top * rows.lumaStride
-        rows.cb += (top >> chroma.shift) * rows.cbStride
-        rows.cr += (top >> chroma.shift) * rows.crStride
-        other.copy(Rectangle(x: 0, y: 0, width: width, height: height), from: rows, width: width, height: height)
+    fileprivate func copy(from top: Int = 0, height: Int, to other: FramePlanes) {
+        let all = Rectangle(x: 0, y: 0, width: width, height: height)
+        other.copy(all, from: planes.from(x: 0, y: top), width: width, height: height)
     }
 }
 
@@ -255,18 +252,18 @@ struct PictureSimilarity {
 
     /// Adds a picture and its decoded counterpart.
     fileprivate mutating func add(_ picture: OwnedPlanes, _ frame: UnsafeMutablePointer<AVFrame>) {
-        let (planes, data, strides) = (picture.planes, frame.pointee.data, frame.pointee.linesize)
-        guard let samples = data.0, let cb = data.1, let cr = data.2 else { return }
+        guard let decoded = FramePlanes(frame) else { return }
+        let planes = picture.planes
         let width = min(picture.width, Int(frame.pointee.width))
         let height = min(picture.height, Int(frame.pointee.height))
         let before = (sum: sum, blocks: blocks)
-        add(planes.luma, planes.lumaStride, samples, Int(strides.0), width: width, height: height)
-        guard picture.chroma == .half || frame.pointee.format == AV_PIX_FMT_YUV444P.rawValue else { return }
+        add(planes.luma, planes.lumaStride, decoded.luma, decoded.lumaStride, width: width, height: height)
+        guard picture.chroma == .half || decoded.chroma == .full else { return }
         if picture.chroma == .full { luma = (sum - before.sum + luma.sum, blocks - before.blocks + luma.blocks) }
         let (columns, rows) = (width >> picture.chroma.shift, height >> picture.chroma.shift)
         let weight = picture.chroma == .half ? 1 : 0.25
-        add(planes.cb, planes.cbStride, cb, Int(strides.1), width: columns, height: rows, weight: weight)
-        add(planes.cr, planes.crStride, cr, Int(strides.2), width: columns, height: rows, weight: weight)
+        add(planes.cb, planes.cbStride, decoded.cb, decoded.cbStride, width: columns, height: rows, weight: weight)
+        add(planes.cr, planes.crStride, decoded.cr, decoded.crStride, width: columns, height: rows, weight: weight)
     }
 
     /// Adds the blocks of two planes.

@@ -75,22 +75,16 @@ final class VideoEncoder<Settings: EncoderSettings> {
     }
 
     /// Returns the colour planes for the next frame. They hold the previous frame.
-    func planes() throws(TranscodeError) -> PixelConverter.Planes {
-        let frame = try writableFrame()
-        guard let luma = frame.pointee.data.0, let cb = frame.pointee.data.1, let cr = frame.pointee.data.2 else {
-            throw .outOfMemory
-        }
-        return PixelConverter.Planes(
-            luma: luma, cb: cb, cr: cr, lumaStride: Int(frame.pointee.linesize.0),
-            cbStride: Int(frame.pointee.linesize.1), crStride: Int(frame.pointee.linesize.2),
-            chroma: context?.pointee.pix_fmt == AV_PIX_FMT_YUV444P ? .full : .half)
+    func planes() throws(TranscodeError) -> FramePlanes {
+        guard let planes = FramePlanes(try writableFrame()) else { throw .outOfMemory }
+        return planes
     }
 
     /// Returns the alpha plane for the next frame. It holds that of the previous frame.
-    func alphaPlane() throws(TranscodeError) -> PixelConverter.AlphaPlane {
+    func alphaPlane() throws(TranscodeError) -> FramePlanes.Alpha {
         let frame = try writableFrame()
         guard let samples = frame.pointee.data.0 else { throw .outOfMemory }
-        return PixelConverter.AlphaPlane(samples: samples, stride: Int(frame.pointee.linesize.0))
+        return FramePlanes.Alpha(samples: samples, stride: Int(frame.pointee.linesize.0))
     }
 
     private func writableFrame() throws(TranscodeError) -> UnsafeMutablePointer<AVFrame> {

@@ -16,12 +16,7 @@ final class ClipPlanes {
     /// Keeps an 8-bit picture in 4:2:0.
     func hold(_ frame: UnsafeMutablePointer<AVFrame>) throws(TranscodeError) -> FramePlanes {
         release()
-        guard let held, av_frame_ref(held, frame) >= 0, let luma = held.pointee.data.0, let cb = held.pointee.data.1,
-            let cr = held.pointee.data.2
-        else { throw .outOfMemory }
-        let strides = held.pointee.linesize
-        let planes = FramePlanes(
-            luma: luma, cb: cb, cr: cr, lumaStride: Int(strides.0), cbStride: Int(strides.1), crStride: Int(strides.2))
+        guard let held, av_frame_ref(held, frame) >= 0, let planes = FramePlanes(held) else { throw .outOfMemory }
         current = planes
         return planes
     }
@@ -29,5 +24,16 @@ final class ClipPlanes {
     func release() {
         av_frame_unref(held)
         current = nil
+    }
+}
+
+extension FramePlanes {
+    /// The planes of an 8-bit frame in 4:2:0 or 4:4:4; nil if it lacks one.
+    init?(_ frame: UnsafeMutablePointer<AVFrame>) {
+        let (data, strides) = (frame.pointee.data, frame.pointee.linesize)
+        guard let luma = data.0, let cb = data.1, let cr = data.2 else { return nil }
+        self.init(
+            luma: luma, cb: cb, cr: cr, lumaStride: Int(strides.0), cbStride: Int(strides.1), crStride: Int(strides.2),
+            chroma: frame.pointee.format == AV_PIX_FMT_YUV444P.rawValue ? .full : .half)
     }
 }

@@ -87,8 +87,19 @@ package enum FramePixels {
     }
 }
 
-/// The planes of one video frame in 8-bit 4:2:0, BT.709, limited range. Luma has the size of the canvas, and chroma half of it,
-/// rounded up.
+/// The chroma subsampling of planes.
+enum ChromaFormat: Equatable {
+    /// 4:2:0: a sample for each square of 2 × 2 pixels.
+    case half
+    /// 4:4:4: a sample for each pixel.
+    case full
+
+    /// The power of two by which chroma is smaller than luma in both dimensions.
+    var shift: Int { self == .half ? 1 : 0 }
+}
+
+/// The planes of one picture in the layout of AVFrame: 8 bits, BT.709, limited range. In 4:2:0, an odd side of chroma is rounded
+/// up.
 package struct FramePlanes {
     /// The position of a chroma sample among its four pixels.
     package enum Siting: Sendable {
@@ -98,13 +109,32 @@ package struct FramePlanes {
         case center
     }
 
-    package var luma: UnsafePointer<UInt8>
-    package var cb: UnsafePointer<UInt8>
-    package var cr: UnsafePointer<UInt8>
+    /// The alpha of a picture: 255 is opaque.
+    struct Alpha {
+        var samples: UnsafeMutablePointer<UInt8>
+        /// Bytes from one row to the next.
+        var stride: Int
+    }
+
+    var luma: UnsafeMutablePointer<UInt8>
+    var cb: UnsafeMutablePointer<UInt8>
+    var cr: UnsafeMutablePointer<UInt8>
     /// Bytes from one row to the next.
-    package var lumaStride: Int
-    package var cbStride: Int
-    package var crStride: Int
+    var lumaStride: Int
+    var cbStride: Int
+    var crStride: Int
+    var chroma = ChromaFormat.half
+    /// The alpha plane, of the same size as luma; nil if every pixel is opaque.
+    var alpha: Alpha?
+
+    /// Returns the planes from a corner, whose coordinates are even.
+    func from(x: Int, y: Int) -> FramePlanes {
+        var part = self
+        part.luma += y * lumaStride + x
+        part.cb += (y >> chroma.shift) * cbStride + x >> chroma.shift
+        part.cr += (y >> chroma.shift) * crStride + x >> chroma.shift
+        return part
+    }
 }
 
 /// The header of one frame of an animation.
