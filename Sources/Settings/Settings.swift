@@ -16,7 +16,7 @@ package struct Settings: Sendable {
     package var http = HTTPServerConfiguration()
     package var cache = CacheConfiguration()
     package var fetch = FetchConfiguration()
-    package var limits = MediaLimits()
+    package var limits = MediaLimits.standard
     /// Only ``WorkerAllowance/cpu`` and ``WorkerAllowance/memory`` are settings.
     package var allowance = WorkerAllowance()
 

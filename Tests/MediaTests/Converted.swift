@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import Media
+@testable import Media
 import TestSupport
 
 /// What was made of a GIF, as a file and, where it is a video, as its boxes.

@@ -1,5 +1,5 @@
 import Foundation
-import Media
+@testable import Media
 import Testing
 
 /// Real files and the public suite, where they lie beside the project.

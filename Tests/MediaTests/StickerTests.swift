@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func framesAreHalvedOnceQualityIsLowest() {
-        var options = TranscodeOptions(quality: 60)
+        var options = TranscodeOptions(chosenQuality: 60)
         options.time.ceiling = 8000
         var rules = StickerRules(options, level: 32)
         #expect(!rules.adjust(after: 256_000) && rules.adjust(after: 512_000))

@@ -137,7 +137,7 @@ struct TranscoderTests {
         try #require(gif.count > SizeRule.smallSource)
         var attempts: [Int: Int] = [:]
         for quality in stride(from: 20, through: 100, by: 8) {
-            let transcoder = Transcoder(options: TranscodeOptions(quality: quality))
+            let transcoder = Transcoder(options: TranscodeOptions(chosenQuality: quality))
             let first = try firstAttempt(gif, transcoder)
             let mp4 = try Converted(gif, transcoder)
             #expect(mp4.result.bytes == mp4.bytes.count && mp4.boxes.durations.count == 6)
@@ -159,7 +159,9 @@ struct TranscoderTests {
 
     @Test func qualityTradesBytes() throws {
         let gif = GIFBuilder.noise(frames: 3, width: 40, height: 40)
-        let sizes = try [20, 60, 90].map { try Converted(gif, Transcoder(options: TranscodeOptions(quality: $0))).bytes.count }
+        let sizes = try [20, 60, 90].map {
+            try Converted(gif, Transcoder(options: TranscodeOptions(chosenQuality: $0))).bytes.count
+        }
         #expect(sizes[0] < sizes[1] && sizes[1] < sizes[2])
     }
 

@@ -1,7 +1,7 @@
 import CLinux
 import Foundation
 import Glibc
-import Media
+@testable import Media
 import SystemIO
 import TestSupport
 import Testing

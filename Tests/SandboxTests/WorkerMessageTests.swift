@@ -28,7 +28,7 @@ import Testing
             transcoder: Transcoder(
                 output: OutputFormat.allCases.randomElement(using: &numbers) ?? .mp4,
                 options: TranscodeOptions(
-                    quality: number(), background: RGB(red: byte(), green: byte(), blue: byte()),
+                    chosenQuality: number(), background: RGB(red: byte(), green: byte(), blue: byte()),
                     size: SizeOptions(
                         width: optional(), height: optional(),
                         fit: SizeOptions.Fit.allCases.randomElement(using: &numbers) ?? .fill,
@@ -37,10 +37,10 @@ import Testing
                     frame: Bool.random(using: &numbers) ? .auto : .number(number()),
                     codec: VideoCodec.allCases.randomElement(using: &numbers) ?? .av1,
                     preset: TranscodeOptions.Preset.allCases.randomElement(using: &numbers),
-                    undither: TranscodeOptions.Undithering.allCases.randomElement(using: &numbers) ?? .never, zoom: number(),
-                    tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film, maxBytes: optional(),
+                    undither: TranscodeOptions.Undithering.allCases.randomElement(using: &numbers) ?? .never,
                     chroma: TranscodeOptions.Chroma.allCases.randomElement(using: &numbers) ?? .subsampled,
-                    bframes: TranscodeOptions.BFrames.allCases.randomElement(using: &numbers) ?? .never),
+                    bframes: TranscodeOptions.BFrames.allCases.randomElement(using: &numbers) ?? .never, zoom: number(),
+                    tune: TranscodeOptions.Tune.allCases.randomElement(using: &numbers) ?? .film, maxBytes: optional()),
                 limits: MediaLimits(
                     side: number(), canvasPixels: number(), totalPixels: number(), pixelsPerByte: number(), frames: number(),
                     duration: number(), clipDuration: number(), formats: SourceFormats(rawValue: UInt16(byte()))),

@@ -1,44 +1,31 @@
 /// The limits for one source. Each is checked before the work or the allocation that it limits.
 package struct MediaLimits: Sendable, Equatable {
     /// Longest side of the canvas, in pixels.
-    package var side: Int
+    package var side = 4096
     /// Pixels of the canvas, and of any one frame.
-    package var canvasPixels: Int
+    package var canvasPixels = 8_300_000
     /// Total pixels: the sum over the frames of the larger of canvas and frame.
-    package var totalPixels: Int
+    package var totalPixels = 1_000_000_000
     /// Pixels of all frames' own rectangles per byte of image data. Applies once their sum exceeds `canvasPixels`. An APNG with
     /// fewer than eight bits per pixel counts row bytes instead of pixels.
     ///
     /// LZW yields up to 1,500 pixels per byte, so half a megabyte can hold a thousand million of them. One blank frame is
     /// legitimate, so the first `canvasPixels` are free. Real GIFs stay below 100.
-    package var pixelsPerByte: Int
+    package var pixelsPerByte = 1000
     /// Number of frames.
-    package var frames: Int
-    /// Sum of the frames' delays as they are shown, in hundredths of a second.
-    package var duration: Int
+    package var frames = 5000
+    /// Sum of the frames' delays as they are shown, in hundredths of a second. It is one day because many GIFs end with a delay of
+    /// 65,535 hundredths, which means “stop here”.
+    package var duration = 8_640_000
     /// Duration of a video clip, in hundredths of a second.
-    package var clipDuration: Int
+    package var clipDuration = 6000
     /// The accepted formats.
-    package var formats: SourceFormats
+    package var formats = SourceFormats.all
+
+    package static let standard = MediaLimits()
 
     /// The largest length of a result.
     package static let outputBytes = 256 << 20
-
-    /// The duration is one day by default because many GIFs end with a delay of 65,535 hundredths, which means “stop here”.
-    package init(
-        side: Int = 4096, canvasPixels: Int = 8_300_000, totalPixels: Int = 1_000_000_000,
-        pixelsPerByte: Int = 1000, frames: Int = 5000, duration: Int = 8_640_000,
-        clipDuration: Int = 6000, formats: SourceFormats = .all
-    ) {
-        self.side = side
-        self.canvasPixels = canvasPixels
-        self.totalPixels = totalPixels
-        self.pixelsPerByte = pixelsPerByte
-        self.frames = frames
-        self.duration = duration
-        self.clipDuration = clipDuration
-        self.formats = formats
-    }
 
     /// The limits for a format, which may code more pixels in a byte than a GIF.
     func adapted(to format: SourceFormat) -> MediaLimits {

@@ -3,24 +3,24 @@ package struct TranscodeOptions: Sendable, Hashable {
     /// 1…100; nil for the default, which is lossless for some formats and ``defaultQuality`` for the others.
     package var chosenQuality: Int?
     /// The colour behind transparent pixels.
-    package var background: RGB
-    package var size: SizeOptions
-    package var time: TimeOptions
-    package var frame: PosterFrame
+    package var background = RGB.white
+    package var size = SizeOptions()
+    package var time = TimeOptions()
+    package var frame = PosterFrame.number(0)
     /// The codec of an MP4. The other formats have a fixed codec.
-    package var codec: VideoCodec
+    package var codec = VideoCodec.h264
     /// The platform rules that a WebM must follow; nil for none.
     package var preset: Preset?
     /// Whether palette dither is removed; see ``Undither``.
-    package var undither: Undithering
+    package var undither = Undithering.automatic
     /// The chroma subsampling; see ``ChromaProbe``.
-    package var chroma: Chroma
+    package var chroma = Chroma.automatic
     /// Whether H.264 may have B-frames, which are stored in another order than they are shown.
-    package var bframes: BFrames
+    package var bframes = BFrames.automatic
     /// 1…8: every pixel becomes a square of this side.
-    package var zoom: Int
+    package var zoom = 1
     /// The kind of content that the encoder is tuned for.
-    package var tune: Tune
+    package var tune = Tune.automatic
     /// The maximum file size in bytes; nil for no limit. See ``ByteBudget``.
     package var maxBytes: Int?
     /// The facts that require scanning all pictures; nil for none.
@@ -78,26 +78,8 @@ package struct TranscodeOptions: Sendable, Hashable {
         case flashes
     }
 
-    package init(
-        quality: Int? = nil, background: RGB = .white, size: SizeOptions = SizeOptions(), time: TimeOptions = TimeOptions(),
-        frame: PosterFrame = .number(0), codec: VideoCodec = .h264, preset: Preset? = nil, undither: Undithering = .automatic,
-        zoom: Int = 1, tune: Tune = .automatic, maxBytes: Int? = nil, chroma: Chroma = .automatic,
-        bframes: BFrames = .automatic
-    ) {
-        chosenQuality = quality
-        self.background = background
-        self.size = size
-        self.time = time
-        self.frame = frame
-        self.codec = codec
-        self.preset = preset
-        self.undither = undither
-        self.zoom = zoom
-        self.tune = tune
-        self.maxBytes = maxBytes
-        self.chroma = chroma
-        self.bframes = bframes
-    }
+    /// The options of a request that states none.
+    package static let standard = TranscodeOptions()
 
     /// Whether dither is removed from pictures. For ``Undithering/automatic``, ``ContentProbe`` decides first.
     var undithers: Bool { undither == .always }
@@ -130,7 +112,7 @@ package struct SizeOptions: Sendable, Hashable {
     package var width: Int?
     /// In pixels; nil to derive it from the width and the aspect ratio, or from the canvas.
     package var height: Int?
-    package var fit: Fit
+    package var fit = Fit.contain
     /// How a picture is fitted into a box of another aspect ratio. The raw value crosses the process boundary.
     package enum Fit: UInt8, Sendable, CaseIterable {
         /// The whole picture, inside the box.
@@ -144,14 +126,7 @@ package struct SizeOptions: Sendable, Hashable {
     }
 
     /// The part of the picture that ``Fit/cover`` keeps.
-    package var gravity: Gravity
-
-    package init(width: Int? = nil, height: Int? = nil, fit: Fit = .contain, gravity: Gravity = .center) {
-        self.width = width
-        self.height = height
-        self.fit = fit
-        self.gravity = gravity
-    }
+    package var gravity = Gravity.center
 }
 
 /// The point of a picture on which a crop is centred, as far as the edges allow.

@@ -13,44 +13,25 @@ package struct TranscodeResult: Sendable, Equatable {
     /// The duration of the video or, for facts, of the source, in units of ``timescale``. 0 for a poster.
     package var duration: Int
     /// Units per second.
-    package var timescale: Int
+    package var timescale = FrameClock.timescale
     /// The repetitions after the first play: nil for none, 0 for endless.
     package var loopCount: Int?
     /// The format of the source.
-    package var sourceFormat: SourceFormat
+    package var sourceFormat = SourceFormat.gif
     /// Whether any pixel is transparent. Known for posters and facts.
-    package var isTransparent: Bool
+    package var isTransparent = false
     /// Whether any frame of the source is coded with alpha or a transparent colour. Known for facts.
-    package var hasAlpha: Bool
+    package var hasAlpha = false
     /// Whether the source breaks off before or within a frame, so that later frames may be missing.
-    package var isBrokenOff: Bool
+    package var isBrokenOff = false
     /// Whether dither was removed from the pictures.
-    package var isUndithered: Bool
+    package var isUndithered = false
     /// The length of the output in bytes.
     package var bytes: Int
 
-    package init(
-        sourceWidth: Int, sourceHeight: Int, width: Int, height: Int, frames: Int, samples: Int, duration: Int,
-        timescale: Int = FrameClock.timescale, loopCount: Int?, sourceFormat: SourceFormat = .gif,
-        isTransparent: Bool = false, hasAlpha: Bool = false, isBrokenOff: Bool = false,
-        isUndithered: Bool = false, bytes: Int
-    ) {
-        self.sourceWidth = sourceWidth
-        self.sourceHeight = sourceHeight
-        self.width = width
-        self.height = height
-        self.frames = frames
-        self.samples = samples
-        self.duration = duration
-        self.timescale = timescale
-        self.loopCount = loopCount
-        self.sourceFormat = sourceFormat
-        self.isTransparent = isTransparent
-        self.hasAlpha = hasAlpha
-        self.isBrokenOff = isBrokenOff
-        self.isUndithered = isUndithered
-        self.bytes = bytes
-    }
+    /// A result whose numbers are not read yet.
+    package static let unread = TranscodeResult(
+        sourceWidth: 0, sourceHeight: 0, width: 0, height: 0, frames: 0, samples: 0, duration: 0, bytes: 0)
 }
 
 // MARK: - Ranges

@@ -16,7 +16,7 @@ package struct Transcoder: Sendable, Equatable {
     package var threads: Int
 
     package init(
-        output: OutputFormat = .mp4, options: TranscodeOptions = TranscodeOptions(), limits: MediaLimits = MediaLimits(),
+        output: OutputFormat = .mp4, options: TranscodeOptions = .standard, limits: MediaLimits = .standard,
         threads: Int = 1
     ) {
         self.output = output

@@ -8,7 +8,7 @@ package struct Rendition: Sendable, Hashable {
 
     package init(format: Format) {
         self.format = format
-        options = TranscodeOptions()
+        options = TranscodeOptions.standard
     }
 
     /// Returns the rendition `json` with the requested facts in addition to the usual ones.
@@ -73,7 +73,7 @@ package struct Rendition: Sendable, Hashable {
                 throw .invalidOption(name: option.rawValue, reason: "has no effect together with a preset")
             }
         }
-        if options.zoom > 1, options.size != SizeOptions() {
+        if options.zoom > 1, options.size != TranscodeOptions.standard.size {
             throw .invalidOption(name: RenditionOption.zoom.rawValue, reason: "cannot be combined with width, height and fit")
         }
         if let end = options.time.end, end <= options.time.start {

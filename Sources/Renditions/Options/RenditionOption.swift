@@ -120,7 +120,7 @@ private struct OptionRow: Sendable {
     init<Value: Equatable & Sendable>(
         _ group: OptionGroups, _ property: any WritableKeyPath<TranscodeOptions, Value> & Sendable, _ form: OptionForm<Value>
     ) {
-        let usual = TranscodeOptions()[keyPath: property]
+        let usual = TranscodeOptions.standard[keyPath: property]
         self.group = group
         domain = form.domain
         expectation = form.expectation

@@ -73,7 +73,7 @@ package struct RenditionPresets: Sendable, Equatable {
                 throw .invalidOption(name: option.name, reason: RenditionOption.isUnknown(option.name))
             }
             guard known != .facts else { throw .invalidOption(name: option.name, reason: "cannot be part of a preset") }
-            var values = TranscodeOptions()
+            var values = TranscodeOptions.standard
             try known.read(option.value, of: nil, into: &values)
         }
         options[name] = new
@@ -203,7 +203,7 @@ package struct RenditionDefaults: Sendable, Equatable {
     /// The options of an address that identifies the rendition, sorted by name.
     package func options(of rendition: Rendition) -> [(name: String, value: String)] {
         let usual = self.rendition(rendition.format).options.undither
-        guard usual != TranscodeOptions().undither else { return rendition.canonicalOptions }
+        guard usual != TranscodeOptions.standard.undither else { return rendition.canonicalOptions }
         let name = RenditionOption.undither.rawValue
         var options = rendition.canonicalOptions.filter { $0.name != name }
         if rendition.options.undither != usual { options.append((name, rendition.options.undither.name)) }

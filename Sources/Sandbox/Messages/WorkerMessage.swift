@@ -73,9 +73,7 @@ enum WorkerMessage: Equatable {
             job.visitFields(&coder)
             self = .job(job)
         case .result:
-            var result = TranscodeResult(
-                sourceWidth: 0, sourceHeight: 0, width: 0, height: 0, frames: 0, samples: 0, duration: 0, loopCount: nil,
-                bytes: 0)
+            var result = TranscodeResult.unread
             result.visitFields(&coder)
             self = .result(result)
         case .failure:

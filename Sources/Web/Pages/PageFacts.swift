@@ -33,7 +33,7 @@ struct PageFacts {
     /// - Parameter statesBackground: Whether the request states a background, which may be the default one.
     func image(of page: Rendition, statesBackground: Bool) -> Image? {
         if facts.frames <= 1 { return .still }
-        let hasOwnBackground = statesBackground || page.options.background != TranscodeOptions().background
+        let hasOwnBackground = statesBackground || page.options.background != TranscodeOptions.standard.background
         if facts.transparent { return hasOwnBackground ? nil : .animation }
         let size = size(of: page)
         // An icon that the page resizes is shown as a video.

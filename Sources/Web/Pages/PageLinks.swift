@@ -51,7 +51,7 @@ struct PageLinks {
     ) {
         self.image = image.map { kind, page in
             // The poster is drawn on the background that the page states.
-            let hasOwnBackground = page.options.background != TranscodeOptions().background
+            let hasOwnBackground = page.options.background != TranscodeOptions.standard.background
             if kind == .poster || kind == .still && hasOwnBackground { return (addresses.target(poster), nil) }
             if kind == .still { return (addresses.automatic(of: page), nil) }
             return (addresses.automatic(of: page), addresses.target(page.inFormat(.webp)))

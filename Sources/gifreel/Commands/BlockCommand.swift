@@ -94,7 +94,7 @@ struct BlockCommand: ParsableCommand {
         let isURL = ["http://", "https://"].contains { source.lowercased().hasPrefix($0) }
         let input = isURL ? folder + "/source" : source
         if isURL { try fetch(source, to: input, configuration) }
-        var options = TranscodeOptions()
+        var options = TranscodeOptions.standard
         options.facts = .fingerprints
         let output = folder + "/facts"
         let job = WorkerJob(transcoder: Transcoder(output: .facts, options: options), allowance: WorkerAllowance())

@@ -55,7 +55,8 @@ struct FramesCommand: ParsableCommand {
     private static func dumpFrames<Decoder: AnimationDecoder & ~Copyable>(
         _ bytes: UnsafeRawBufferPointer, by _: Decoder.Type, to directory: String
     ) throws -> [String: Any] {
-        let limits = MediaLimits(side: Int(UInt16.max), canvasPixels: 100_000_000, pixelsPerByte: .max)
+        var limits = MediaLimits.standard
+        (limits.side, limits.canvasPixels, limits.pixelsPerByte) = (Int(UInt16.max), 100_000_000, .max)
         let summary = try AnimationSummary(scanning: bytes, by: Decoder.self, limits: limits)
         var reader = try Decoder(bytes, limits: limits)
         var canvas = try Canvas(width: summary.width, height: summary.height, format: .rgba)

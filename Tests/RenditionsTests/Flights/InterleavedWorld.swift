@@ -1,7 +1,7 @@
 import Digests
 import Glibc
 import Logging
-import Media
+@testable import Media
 import Store
 import Synchronization
 import SystemIO

@@ -1,7 +1,7 @@
 import Digests
 import Foundation
 import Logging
-import Media
+@testable import Media
 import Synchronization
 import SystemIO
 import Testing

@@ -1,6 +1,6 @@
 import Fetch
 import Glibc
-import Media
+@testable import Media
 import Synchronization
 import SystemIO
 
