@@ -29,10 +29,8 @@ package enum StandardDescriptors {
 /// Standard output of a command. Every function blocks.
 package enum StandardOutput {
     package static func write(_ text: String) throws(FileError) {
-        do throws(SystemError) {
-            try DescriptorIO.write(Array(text.utf8), to: STDOUT_FILENO)
-        } catch {
-            throw failure(error.code)
+        try translating(try DescriptorIO.write(Array(text.utf8), to: STDOUT_FILENO)) { (error: SystemError) in
+            failure(error.code)
         }
     }
 

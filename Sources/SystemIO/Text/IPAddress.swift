@@ -64,21 +64,9 @@ package enum IPAddress: Hashable, Sendable {
     }
 
     /// The number of bits of an address: 32 or 128.
-    package var bitWidth: Int {
-        switch self {
-        case .v4: 32
-        case .v6: 128
-        }
-    }
-}
+    package var bitWidth: Int { isIPv4 ? 32 : 128 }
 
-extension IPAddress {
-    package var isIPv4: Bool {
-        switch self {
-        case .v4: true
-        case .v6: false
-        }
-    }
+    package var isIPv4: Bool { if case .v4 = self { true } else { false } }
 
     /// The IPv4 address in an IPv4-mapped IPv6 address (RFC 4291 section 2.5.5.2); any other address unchanged.
     package var unmapped: IPAddress {
