@@ -107,12 +107,10 @@ package final class JobSupervisor: Sendable {
         if let failure = reply?.failure { throw .rejected(failure) }
         guard let result = reply?.result else { throw .crashed(exit) }
         guard job.transcoder.allows(result) else { throw .invalidOutput(.outOfRange) }
-        do throws(OutputFlaw) {
-            let claim = OutputClaim(job.transcoder, result)
-            return (result, try OutputInspection.inspect(output, as: claim, limit: job.allowance.output))
-        } catch {
-            throw .invalidOutput(error)
-        }
+        let claim = OutputClaim(job.transcoder, result)
+        let codecs = try translating(
+            try OutputInspection.inspect(output, as: claim, limit: job.allowance.output), to: SandboxError.invalidOutput)
+        return (result, codecs)
     }
 
     /// Returns the error for the end of a worker process; nil for a normal end.

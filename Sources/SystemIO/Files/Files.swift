@@ -33,10 +33,8 @@ package enum Files {
         let number = isStandardInput ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { throw FileError(path: name, action: "read", code: errno) }
         let descriptor = OwnedDescriptor(taking: number)
-        do throws(SystemError) {
-            try DescriptorIO.readToEnd(of: descriptor.number, body)
-        } catch {
-            throw FileError(path: name, action: "read", code: error.code)
+        try translating(try DescriptorIO.readToEnd(of: descriptor.number, body)) { (error: SystemError) in
+            FileError(path: name, action: "read", code: error.code)
         }
     }
 
@@ -166,10 +164,8 @@ package struct AppendedFile: ~Copyable {
 
     /// Appends bytes without waiting for the disk.
     package func append(_ bytes: [UInt8]) throws(FileError) {
-        do throws(SystemError) {
-            try DescriptorIO.write(bytes, to: descriptor.number)
-        } catch {
-            throw FileError(path: path, action: "written", code: error.code)
+        try translating(try DescriptorIO.write(bytes, to: descriptor.number)) { (error: SystemError) in
+            FileError(path: path, action: "written", code: error.code)
         }
     }
 }

@@ -7,11 +7,7 @@ struct OutputBytes {
 
     init(_ file: SharedDescriptor) throws(OutputFlaw) {
         self.file = file
-        do throws(SystemError) {
-            count = try file.size()
-        } catch {
-            throw .unreadable
-        }
+        count = try translating(try file.size()) { (_: SystemError) in OutputFlaw.unreadable }
     }
 
     /// Reads a part into memory. Callers must bound its length.
