@@ -6,7 +6,6 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -126,14 +125,6 @@ int clinux_is_in_page_cache(int fd, int64_t offset, size_t length) {
 
 int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode) {
     return openat(directory_fd, path, flags | O_CLOEXEC, mode);
-}
-
-int clinux_try_lock(int fd) {
-    return flock(fd, LOCK_EX | LOCK_NB);
-}
-
-int clinux_unlock(int fd) {
-    return flock(fd, LOCK_UN);
 }
 
 int clinux_flush_output(void) {

@@ -304,10 +304,6 @@ int clinux_set_limits(const struct clinux_limits *limits) {
     return status;
 }
 
-int clinux_has_default_scheduling(void) {
-    return sched_getscheduler(0) == SCHED_OTHER;
-}
-
 int clinux_use_batch_scheduling(int is_batch) {
     const struct sched_param parameters = {.sched_priority = 0};
     return sched_setscheduler(0, is_batch ? SCHED_BATCH : SCHED_OTHER, &parameters);

@@ -12,7 +12,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -293,10 +292,6 @@ int clinux_has_handshakes(int listener) {
 
 // MARK: - Transfer
 
-ssize_t clinux_recv(int fd, void *buffer, size_t count) {
-    return recv(fd, buffer, count, 0);
-}
-
 ssize_t clinux_send(int fd, const void *buffer, size_t count, int more) {
     return send(fd, buffer, count, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
 }
@@ -310,10 +305,6 @@ ssize_t clinux_send_both(int fd, const void *first, size_t first_count, const vo
 void clinux_cork(int fd) {
     const int on = 1;
     setsockopt(fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on);
-}
-
-int clinux_shutdown_send(int fd) {
-    return shutdown(fd, SHUT_WR);
 }
 
 int clinux_unacknowledged(int fd) {
@@ -369,12 +360,6 @@ int clinux_peer_is_closed(int fd) {
 int clinux_reset_on_close(int fd) {
     const struct linger now = {.l_onoff = 1, .l_linger = 0};
     return setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
-}
-
-void clinux_block_signals(void) {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, NULL);
 }
 
 int clinux_send_datagram(const char *name, const char *text) {

@@ -38,12 +38,6 @@ int clinux_is_in_page_cache(int fd, int64_t offset, size_t length);
 /// openat(2) with O_CLOEXEC. Swift cannot import the variadic original.
 int clinux_openat(int directory_fd, const char *path, int flags, mode_t mode);
 
-/// Takes an exclusive flock(2) without waiting. Returns 0, or -1 with errno: EWOULDBLOCK if another open file holds it.
-int clinux_try_lock(int fd);
-
-/// Releases the lock, even if a forked child still has the file open. Returns 0, or -1 with errno.
-int clinux_unlock(int fd);
-
 /// Writes what stdio has buffered for standard output (fflush(3)). Returns 0, or -1 with errno: EIO for the failure of an earlier
 /// write, since stdio does not keep its errno.
 int clinux_flush_output(void);

@@ -66,9 +66,6 @@ uint64_t clinux_cpu_time(pid_t process);
 /// Sets the name of the calling thread that `ps` shows, up to 15 bytes. The first thread names the process.
 void clinux_name_thread(const char *name);
 
-/// Whether the calling thread has the default scheduling policy (SCHED_OTHER) rather than one set from outside.
-int clinux_has_default_scheduling(void);
-
 /// Sets the scheduling policy of the calling thread: SCHED_BATCH, which does not preempt a running thread on wake-up, or SCHED_OTHER.
 /// Its niceness stays. Returns 0, or -1 with errno.
 int clinux_use_batch_scheduling(int is_batch);

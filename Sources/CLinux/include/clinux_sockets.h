@@ -70,16 +70,12 @@ int clinux_refuse_handshakes(int listener);
 /// the kernel does not report it.
 int clinux_has_handshakes(int listener);
 
-/// recv(2). Returns a count, or -1 with errno.
-ssize_t clinux_recv(int fd, void *buffer, size_t count);
 /// send(2) with MSG_NOSIGNAL, and MSG_MORE if `more` is nonzero. Returns a count, or -1 with errno.
 ssize_t clinux_send(int fd, const void *buffer, size_t count, int more);
 /// The same for two buffers, one after the other (sendmsg(2)).
 ssize_t clinux_send_both(int fd, const void *first, size_t first_count, const void *second, size_t second_count, int more);
 /// Delays partial packets until the connection is closed or shut down (TCP_CORK). No effect on a Unix socket.
 void clinux_cork(int fd);
-/// shutdown(2) of the sending half. Returns 0, or -1 with errno.
-int clinux_shutdown_send(int fd);
 /// The bytes that were sent and not yet acknowledged by the peer (SIOCOUTQ), or -1 with errno.
 int clinux_unacknowledged(int fd);
 /// Whether the process at the other end of a TCP connection has closed its socket (sock_diag(7)), for connections whose peer has
@@ -94,8 +90,5 @@ int clinux_reset_on_close(int fd);
 int clinux_resolve(const char *host, clinux_address *address);
 /// Sends `text` as one datagram to a Unix socket. A name that begins with '@' is abstract. Returns 0, or -1 with errno.
 int clinux_send_datagram(const char *name, const char *text);
-
-/// Blocks every signal on the calling thread, including the SIGPIPE of sendfile(2).
-void clinux_block_signals(void);
 
 #endif

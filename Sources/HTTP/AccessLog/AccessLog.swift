@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
@@ -59,7 +60,7 @@ final class AccessLog: Sendable {
     /// Passes batches to the observer until the log is closed. Blocks, on its own thread. The thread runs as SCHED_BATCH
     /// (sched(7)), because a loop in the middle of a turn is more urgent, unless another policy was set for the process.
     func run() {
-        if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
+        if sched_getscheduler(0) == SCHED_OTHER { _ = clinux_use_batch_scheduling(1) }
         while true {
             wakeup.wait()
             let (batches, isClosed) = take()

@@ -27,7 +27,7 @@ extension Connection {
     func receive(into space: UnsafeMutableRawBufferPointer) -> Arrival {
         guard isReadable, space.count > 0 else { return .nothing }
         while true {
-            let read = clinux_recv(token.descriptor, space.baseAddress, space.count)
+            let read = recv(token.descriptor, space.baseAddress, space.count, 0)
             if read > 0 {
                 // A short read means that the kernel has no more bytes. It reports the next ones (epoll(7)).
                 if read < space.count, !peerHasClosed { isReadable = false }

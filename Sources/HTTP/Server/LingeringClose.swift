@@ -1,4 +1,4 @@
-internal import CLinux
+internal import Glibc
 
 /// The close of a connection after its last response. If input is unread, closing at once would make the kernel send a reset,
 /// which may destroy the response in transit (RFC 9112 section 9.6).
@@ -16,7 +16,7 @@ struct LingeringClose {
 
     /// Closes the sending half, so that the client closes the connection after the response.
     func start(_ connection: Connection) {
-        _ = clinux_shutdown_send(connection.token.descriptor)
+        shutdown(connection.token.descriptor, Int32(SHUT_WR))
         connection.phase = .lingering
         connection.body = nil
         connection.unread = []

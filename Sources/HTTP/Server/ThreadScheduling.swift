@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Glibc
 
 /// Adapts the scheduling policy of a loop's thread to its load (sched(7)).
 ///
@@ -16,7 +17,7 @@ struct ThreadScheduling {
 
     /// Reads the scheduling of the calling thread.
     init() {
-        isDefault = clinux_has_default_scheduling() != 0
+        isDefault = sched_getscheduler(0) == SCHED_OTHER
         utilization = LoopUtilization(now: LoopClock.monotonic(), processorTime: clinux_thread_cpu_time())
     }
 

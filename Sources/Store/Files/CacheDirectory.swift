@@ -37,7 +37,7 @@ final class CacheDirectory: Sendable {
         }
         lock = try Self.openLocked("lock", below: root.number, path: path)
         // Keeps other servers out even if the lock file was deleted. Some network file systems cannot lock directories.
-        if clinux_try_lock(root.number) != 0, errno == EWOULDBLOCK {
+        if flock(root.number, LOCK_EX | LOCK_NB) != 0, errno == EWOULDBLOCK {
             throw .directoryInUse(path: path, holder: Self.holder(below: root.number))
         }
         let text = Array("process \(getpid())\n".utf8)
@@ -56,8 +56,8 @@ final class CacheDirectory: Sendable {
     /// Releases the lock on the directory, even if a forked child still has the file open. Nothing in the directory may be
     /// changed afterwards. Staged files may outlive this.
     func unlock() {
-        clinux_unlock(root.number)
-        clinux_unlock(lock.number)
+        flock(root.number, LOCK_UN)
+        flock(lock.number, LOCK_UN)
     }
 
     // MARK: Files directly in the directory
@@ -104,7 +104,7 @@ final class CacheDirectory: Sendable {
             } catch {
                 throw .directoryUnusable(path: path, cause: error)
             }
-            if clinux_try_lock(file.number) == 0 {
+            if flock(file.number, LOCK_EX | LOCK_NB) == 0 {
                 if leads(name, below: root, to: file.number) { return file }
             } else if errno != EWOULDBLOCK {
                 throw .directoryUnusable(path: path, cause: .last("flock(\(name))"))

@@ -109,7 +109,7 @@ package final class LineWriter: Sendable {
     /// Writes queued lines until the writer is closed. The thread runs as SCHED_BATCH (sched(7)), because event loops are more
     /// urgent than a log, unless another policy was set for the process.
     private func run() {
-        if clinux_has_default_scheduling() != 0 { _ = clinux_use_batch_scheduling(1) }
+        if sched_getscheduler(0) == SCHED_OTHER { _ = clinux_use_batch_scheduling(1) }
         var output = LineOutput(descriptor)
         // Dropped lines that have not been reported yet.
         var missing = 0

@@ -27,7 +27,10 @@ package struct SystemThread: Sendable {
             { context in
                 guard let context else { return nil }
                 let body = Unmanaged<Body>.fromOpaque(context).takeRetainedValue()
-                clinux_block_signals()
+                // Even the SIGPIPE of sendfile(2).
+                var all = sigset_t()
+                sigfillset(&all)
+                pthread_sigmask(SIG_BLOCK, &all, nil)
                 clinux_name_thread(body.name)
                 body.run()
                 return nil
