@@ -52,60 +52,13 @@ int clinux_eventfd(void) {
 
 // MARK: - Addresses
 
-static uint64_t load64(const uint8_t *bytes) {
-    uint64_t value = 0;
-    for (int i = 0; i < 8; i++) value = value << 8 | bytes[i];
-    return value;
-}
-
-static void store64(uint64_t value, uint8_t *bytes) {
-    for (int i = 7; i >= 0; i--, value >>= 8) bytes[i] = (uint8_t)value;
-}
-
-static void from_sockaddr(const struct sockaddr_storage *storage, clinux_address *address) {
-    memset(address, 0, sizeof *address);
-    if (storage->ss_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)storage;
-        address->family = 4;
-        address->low = ntohl(in->sin_addr.s_addr);
-        address->port = ntohs(in->sin_port);
-    } else if (storage->ss_family == AF_INET6) {
-        const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)storage;
-        address->family = 6;
-        address->high = load64(in6->sin6_addr.s6_addr);
-        address->low = load64(in6->sin6_addr.s6_addr + 8);
-        address->scope = in6->sin6_scope_id;
-        address->port = ntohs(in6->sin6_port);
-    }
-}
-
-static socklen_t to_sockaddr(const clinux_address *address, struct sockaddr_storage *storage) {
-    memset(storage, 0, sizeof *storage);
-    if (address->family == 4) {
-        struct sockaddr_in *in = (struct sockaddr_in *)storage;
-        in->sin_family = AF_INET;
-        in->sin_addr.s_addr = htonl((uint32_t)address->low);
-        in->sin_port = htons(address->port);
-        return sizeof *in;
-    }
-    struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)storage;
-    in6->sin6_family = AF_INET6;
-    store64(address->high, in6->sin6_addr.s6_addr);
-    store64(address->low, in6->sin6_addr.s6_addr + 8);
-    in6->sin6_scope_id = address->scope;
-    in6->sin6_port = htons(address->port);
-    return sizeof *in6;
-}
-
-int clinux_resolve(const char *host, clinux_address *address) {
+int clinux_resolve(const char *host, void *address) {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
     int error = getaddrinfo(host, NULL, &hints, &found);
     if (error != 0) return error;
-    struct sockaddr_storage storage = {0};
-    memcpy(&storage, found->ai_addr, found->ai_addrlen);
+    memcpy(address, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
-    from_sockaddr(&storage, address);
     return 0;
 }
 
@@ -118,29 +71,26 @@ static int close_keeping_errno(int fd) {
     return -1;
 }
 
-static int is_loopback(const clinux_address *address) {
-    if (address->family == 4) return address->low >> 24 == 127;
-    return address->family == 6 && address->high == 0 && address->low == 1;
-}
-
-int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_port) {
-    struct sockaddr_storage storage;
-    socklen_t length = to_sockaddr(address, &storage);
-    int fd = socket(storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+int clinux_listen_inet(const void *address, uint16_t port, int backlog, int reuse_port) {
+    struct sockaddr_storage own = *(const struct sockaddr_storage *)address;
+    struct sockaddr_in *four = (struct sockaddr_in *)&own;
+    const struct in6_addr *six = own.ss_family == AF_INET6 ? &((struct sockaddr_in6 *)&own)->sin6_addr : NULL;
+    // The port of an IPv6 address is in the same place.
+    four->sin_port = htons(port);
+    int fd = socket(own.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return -1;
     const int on = 1, off = 0;
     int failed = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0;
     if (!failed && reuse_port) failed = setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) != 0;
     if (!failed) failed = setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on) != 0;
-    if (!failed && address->family == 6) {
-        int any = address->high == 0 && address->low == 0;
-        failed = setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, any ? &off : &on, sizeof on) != 0;
+    if (!failed && six) {
+        failed = setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, IN6_IS_ADDR_UNSPECIFIED(six) ? &off : &on, sizeof on) != 0;
     }
-    if (is_loopback(address)) {
+    if (six ? IN6_IS_ADDR_LOOPBACK(six) : ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET) {
         // Loopback needs no congestion control: the pacing of BBR would only cost timers. Accepted connections inherit this.
         setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
     }
-    if (!failed) failed = bind(fd, (struct sockaddr *)&storage, length) != 0;
+    if (!failed) failed = bind(fd, (struct sockaddr *)&own, six ? sizeof(struct sockaddr_in6) : sizeof *four) != 0;
     if (!failed && backlog > 0) failed = listen(fd, backlog) != 0;
     return failed ? close_keeping_errno(fd) : fd;
 }
@@ -197,20 +147,14 @@ int clinux_unix_is_alive(const char *path) {
     return alive;
 }
 
-int clinux_accept(int listener, clinux_address *peer) {
-    struct sockaddr_storage storage = {0};
-    socklen_t length = sizeof storage;
-    int fd = accept4(listener, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) from_sockaddr(&storage, peer);
-    return fd;
+int clinux_accept(int listener, void *peer) {
+    socklen_t length = sizeof(struct sockaddr_storage);
+    return accept4(listener, peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-int clinux_local_address(int fd, clinux_address *address) {
-    struct sockaddr_storage storage = {0};
-    socklen_t length = sizeof storage;
-    if (getsockname(fd, (struct sockaddr *)&storage, &length) != 0) return -1;
-    from_sockaddr(&storage, address);
-    return 0;
+int clinux_local_address(int fd, void *address) {
+    socklen_t length = sizeof(struct sockaddr_storage);
+    return getsockname(fd, address, &length);
 }
 
 int clinux_is_listening(int fd) {

@@ -198,7 +198,7 @@ package final class FaultProxy: Sendable {
 
     private func accept(from listener: Int32, into connections: inout [ProxyConnection]) {
         while true {
-            var peer = clinux_address()
+            var peer = sockaddr_storage()
             let client = clinux_accept(listener, &peer)
             guard client >= 0 else { return }
             let target = state.withLock { state in

@@ -6,17 +6,6 @@
 #include <sys/epoll.h>
 #include <sys/types.h>
 
-/// The address of one end of a socket, instead of sockaddr and its casts.
-typedef struct {
-    /// The address as a number: IPv6 in both halves, IPv4 in the low 32 bits of `low`.
-    uint64_t high;
-    uint64_t low;
-    uint32_t scope;
-    uint16_t port;
-    /// 4, 6, or 0 for a Unix socket.
-    uint8_t family;
-} clinux_address;
-
 /// One readiness report of epoll.
 typedef struct {
     uint64_t token;
@@ -43,11 +32,15 @@ int clinux_epoll_wait(int epoll, clinux_event *events, int count, int timeout);
 /// eventfd(2), non-blocking and closed on exec. Returns a descriptor, or -1 with errno.
 int clinux_eventfd(void);
 
-/// A listening, non-blocking TCP socket with SO_REUSEADDR and TCP_NODELAY (which accepted sockets inherit).
+// An address is a `struct sockaddr_storage`. Its header is not included, because Swift would then find the constants of sockets in
+// this module only.
+
+/// A listening, non-blocking TCP socket with SO_REUSEADDR and TCP_NODELAY (which accepted sockets inherit) at the address, with
+/// another port.
 /// `reuse_port` sets SO_REUSEPORT; a `backlog` of 0 binds without listening. An IPv6 socket with the unspecified address also
 /// accepts IPv4.
 /// Returns a descriptor, or -1 with errno.
-int clinux_listen_inet(const clinux_address *address, int backlog, int reuse_port);
+int clinux_listen_inet(const void *address, uint16_t port, int backlog, int reuse_port);
 /// A listening, non-blocking Unix stream socket at `path`. It gets the permission bits `mode` and the group `group` before a
 /// client can connect; -1 leaves either as bind(2) sets it. Returns a descriptor, or -1 with errno.
 int clinux_listen_unix(const char *path, int backlog, int mode, int64_t group);
@@ -56,9 +49,9 @@ int64_t clinux_group(const char *group);
 /// Nonzero if a server accepts connections on the Unix socket at `path`.
 int clinux_unix_is_alive(const char *path);
 /// accept4(2), non-blocking and closed on exec; `peer` receives the other end. Returns a descriptor, or -1 with errno.
-int clinux_accept(int listener, clinux_address *peer);
+int clinux_accept(int listener, void *peer);
 /// The local end of a socket. Returns 0, or -1 with errno.
-int clinux_local_address(int fd, clinux_address *address);
+int clinux_local_address(int fd, void *address);
 /// Nonzero if `fd` is a listening stream socket.
 int clinux_is_listening(int fd);
 /// Makes `fd` non-blocking and closed on exec. Returns 0, or -1 with errno.
@@ -87,7 +80,7 @@ int clinux_reset_on_close(int fd);
 
 /// The first address of a host name or number (getaddrinfo(3)). The port is set to 0.
 /// Returns 0, or the resolver's error number.
-int clinux_resolve(const char *host, clinux_address *address);
+int clinux_resolve(const char *host, void *address);
 /// Sends `text` as one datagram to a Unix socket. A name that begins with '@' is abstract. Returns 0, or -1 with errno.
 int clinux_send_datagram(const char *name, const char *text);
 

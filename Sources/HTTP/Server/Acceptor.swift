@@ -36,7 +36,7 @@ final class Acceptor {
                 pause()
                 return false
             }
-            var address = clinux_address()
+            var address = sockaddr_storage()
             let number = clinux_accept(listener, &address)
             if number >= 0 {
                 reported = nil

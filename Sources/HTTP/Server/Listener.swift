@@ -55,28 +55,25 @@ final class Listener: Sendable {
     /// Opens one socket per loop on the same port; the kernel distributes connections over them (SO_REUSEPORT). For port 0, the
     /// first socket selects a free port, which the others share.
     static func tcp(host: String, port: Int, count: Int) throws(HTTPServerError) -> [Listener] {
-        var address = clinux_address()
+        var address = sockaddr_storage()
         guard clinux_resolve(host, &address) == 0 else { throw .unknownHost(host) }
-        address.port = UInt16(port)
-        if port != 0 { try refuseTakenPort(address, endpoint: "\(host):\(port)") }
+        if port != 0 {
+            // SO_REUSEPORT lets any process of the same user join a port, so a second server would silently receive half of the
+            // first one's connections; a bind without it fails.
+            let probe = clinux_listen_inet(&address, UInt16(port), 0, 0)
+            guard probe >= 0 else { throw .listening(at: "\(host):\(port)") }
+            close(probe)
+        }
         var listeners: [Listener] = []
+        var sharedPort = UInt16(port)
         for _ in 0..<count {
-            let number = clinux_listen_inet(&address, backlog, 1)
+            let number = clinux_listen_inet(&address, sharedPort, backlog, 1)
             guard number >= 0 else { throw .listening(at: "\(host):\(port)") }
             let endpoint = Self.endpoint(of: number)
             listeners.append(Listener(number, endpoint, isShared: false))
-            if case .tcp(_, let bound) = endpoint { address.port = UInt16(bound) }
+            if case .tcp(_, let bound) = endpoint { sharedPort = UInt16(bound) }
         }
         return listeners
-    }
-
-    /// Throws if another process listens on the port. SO_REUSEPORT lets any process of the same user join a port, so a second
-    /// server would silently receive half of the first one's connections; a bind without it fails.
-    private static func refuseTakenPort(_ address: clinux_address, endpoint: String) throws(HTTPServerError) {
-        var address = address
-        let probe = clinux_listen_inet(&address, 0, 0)
-        guard probe >= 0 else { throw .listening(at: endpoint) }
-        close(probe)
     }
 
     /// Opens a socket at `path`, shared by all loops. Replaces a socket left behind by a server that has ended.
@@ -122,11 +119,11 @@ final class Listener: Sendable {
     }
 
     private static func endpoint(of number: Int32) -> HTTPEndpoint {
-        var local = clinux_address()
+        var local = sockaddr_storage()
         guard clinux_local_address(number, &local) == 0, let address = IPAddress(local) else {
             return .unix(path: "(inherited)")
         }
-        return .tcp(address: address, port: Int(local.port))
+        return .tcp(address: address, port: local.withSocketAddress { IPAddress.port($0) })
     }
 }
 
@@ -155,11 +152,15 @@ struct SocketActivation {
 extension IPAddress {
     /// Creates the address of a socket endpoint; nil for a Unix socket. A mapped IPv4 address becomes an IPv4 address, so that
     /// a client is the same on a dual-stack socket.
-    init?(_ address: clinux_address) {
-        switch address.family {
-        case 4: self = .v4(UInt32(truncatingIfNeeded: address.low))
-        case 6: self = IPAddress.v6(high: address.high, low: address.low).unmapped
-        default: return nil
-        }
+    init?(_ address: sockaddr_storage) {
+        let size = MemoryLayout<sockaddr_storage>.size
+        guard let found = address.withSocketAddress({ IPAddress($0, length: size) }) else { return nil }
+        self = found.unmapped
+    }
+}
+
+extension sockaddr_storage {
+    fileprivate func withSocketAddress<Value>(_ body: (UnsafePointer<sockaddr>) -> Value) -> Value {
+        withUnsafePointer(to: self) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1, body) }
     }
 }

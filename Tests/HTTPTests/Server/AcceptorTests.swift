@@ -160,7 +160,7 @@ private func anyConnection() -> Connection {
         acceptor.close { _ in Issue.record("accepted") }
         #expect(!acceptor.isOpen)
         for _ in 0..<3 {
-            var address = clinux_address()
+            var address = sockaddr_storage()
             let accepted = clinux_accept(original.descriptor.number, &address)
             try #require(accepted >= 0)
             close(accepted)
