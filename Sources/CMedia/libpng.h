@@ -145,11 +145,13 @@ static inline void gifreel_png_write_failed(png_structp png, png_const_charp mes
     png_longjmp(png, 1);
 }
 
-/// Writes a picture whose rows have `stride` bytes. `colors` are words of R, G, B, A in memory order for PNG_COLOR_TYPE_PALETTE, else null.
+/// Encodes a picture of words of R, G, B, A in memory order, straight alpha; without `has_alpha`, the alpha is left out. If there are
+/// `colors`, 1 to 256 such words, the picture has one index per byte.
 static inline int gifreel_png_encode(
-    const void *rows, size_t stride, uint32_t width, uint32_t height, int color_type, const uint32_t *colors, int count,
-    gifreel_png_file *file
+    const void *pixels, uint32_t width, uint32_t height, int has_alpha, const uint32_t *colors, int count, gifreel_png_file *file
 ) {
+    int color_type = colors != NULL ? PNG_COLOR_TYPE_PALETTE : has_alpha ? PNG_COLOR_TYPE_RGB_ALPHA : PNG_COLOR_TYPE_RGB;
+    size_t stride = (size_t)width * (colors != NULL ? 1 : 4);
     memset(file, 0, sizeof *file);
     file->status = gifreel_png_broken;
     png_structp png = png_create_write_struct(PNG_LIBPNG_VER_STRING, file, gifreel_png_write_failed, gifreel_png_ignore);
@@ -182,23 +184,10 @@ static inline int gifreel_png_encode(
     png_write_info(png, info);
     if (color_type == PNG_COLOR_TYPE_RGB) png_set_filler(png, 0, PNG_FILLER_AFTER);
     png_set_packing(png);
-    for (uint32_t y = 0; y < height; y += 1) png_write_row(png, (png_const_bytep)rows + y * stride);
+    for (uint32_t y = 0; y < height; y += 1) png_write_row(png, (png_const_bytep)pixels + y * stride);
     png_write_end(png, NULL);
     png_destroy_write_struct(&png, &info);
     return gifreel_png_fine;
-}
-
-/// Encodes words of R, G, B, A in memory order, straight alpha. Without `has_alpha`, the alpha is left out.
-static inline int gifreel_png_encode_words(
-    const uint32_t *words, uint32_t width, uint32_t height, int has_alpha, gifreel_png_file *file) {
-    int type = has_alpha ? PNG_COLOR_TYPE_RGB_ALPHA : PNG_COLOR_TYPE_RGB;
-    return gifreel_png_encode(words, (size_t)width * 4, width, height, type, NULL, 0, file);
-}
-
-/// Encodes one index per byte, of 1 to 256 colours: words of R, G, B, A in memory order.
-static inline int gifreel_png_encode_indices(
-    const uint8_t *indices, uint32_t width, uint32_t height, const uint32_t *colors, int count, gifreel_png_file *file) {
-    return gifreel_png_encode(indices, width, width, height, PNG_COLOR_TYPE_PALETTE, colors, count, file);
 }
 
 /// The CRC-32 of bytes, continued from that of the bytes before.

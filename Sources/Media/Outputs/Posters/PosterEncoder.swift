@@ -58,10 +58,10 @@ enum PosterEncoder {
         if let palette = IndexedPalette(picture) {
             let indices = try HeapBuffer<UInt8>(count: picture.width * picture.height)
             palette.index(picture, into: indices.base)
-            status = gifreel_png_encode_indices(
-                indices.base, width, height, palette.colors, Int32(palette.colors.count), &file)
+            status = gifreel_png_encode(
+                indices.base, width, height, 1, palette.colors, Int32(palette.colors.count), &file)
         } else {
-            status = gifreel_png_encode_words(picture.words, width, height, picture.hasTransparency ? 1 : 0, &file)
+            status = gifreel_png_encode(picture.words, width, height, picture.hasTransparency ? 1 : 0, nil, 0, &file)
         }
         if Int(status) == gifreel_png_no_memory { throw .outOfMemory }
         guard Int(status) == gifreel_png_fine else { throw .failed(.encode, code: status) }
