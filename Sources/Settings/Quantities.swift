@@ -98,7 +98,6 @@ extension FixedWidthInteger {
 }
 
 extension UInt32? {
-    /// The permission bits of a file.
     var permissionBits: PermissionBits? {
         get { map(PermissionBits.init(bits:)) }
         set { self = newValue?.bits }

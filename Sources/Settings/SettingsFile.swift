@@ -86,7 +86,6 @@ struct SettingsFile {
         return path
     }
 
-    /// The position of a node in the file.
     private static func origin(of node: Node, _ path: String) -> String {
         "\(path)\(node.mark.map { ", line \($0.line)" } ?? "")"
     }

@@ -22,7 +22,6 @@ struct LogFields {
         }
     }
 
-    /// The syslog priority of the level.
     private var priority: Int {
         switch level {
         case .critical: 2

@@ -65,7 +65,6 @@ package final class LogOutput: Sendable {
 
     private static func index(of level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 
-    /// Writes the line for an event.
     fileprivate func append(_ fields: LogFields) {
         writer?.append(fields.line(format, hasPriority: hasPriorities))
     }

@@ -33,7 +33,6 @@ struct TrustedProxies: Sendable {
     /// section 2.5.2). Such a client has neither the rights of a proxy nor those of a Unix socket's peer.
     private static let unknownClient = IPAddress.v6(high: 0, low: 0)
 
-    /// Whether a peer is a trusted proxy.
     func contains(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
 
     /// Whether a peer may be a proxy missing from the settings: it is untrusted, and its address belongs to this machine or a

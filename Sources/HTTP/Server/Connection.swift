@@ -78,7 +78,6 @@ final class Connection {
     var outgoing: [Segment] = []
     /// The end of the current file's piece that was loaded for this connection; 0 if none was.
     var loadedEnd = 0
-    /// Bytes sent on the connection.
     var sentBytes = 0
     /// The number of bytes transferred at the start of the current rate window.
     var rateMark = 0
@@ -142,7 +141,6 @@ struct Exchange {
     var status = 0
     /// The remaining nanoseconds for the client to receive the response. Received bytes extend it.
     var timeToSend: UInt64 = .max
-    /// The length of the response head in bytes.
     var headBytes = 0
     /// Bytes of the response that the kernel has accepted, including the head.
     var sentBytes = 0

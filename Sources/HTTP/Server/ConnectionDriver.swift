@@ -143,7 +143,6 @@ final class ConnectionDriver {
         }
     }
 
-    /// Sends the staged responses.
     func sendStaged() {
         writer.sendStaged { connection, progress in
             settle(connection, progress)

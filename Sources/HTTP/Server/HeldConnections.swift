@@ -42,7 +42,6 @@ struct HeldConnections {
         clients.flatMap { client in remove((entries[client] ?? []).prefix { $0.end <= now }.count, of: client) }
     }
 
-    /// Removes and returns all connections.
     mutating func removeAll() -> [Connection] {
         clients.flatMap { client in remove(.max, of: client) }
     }

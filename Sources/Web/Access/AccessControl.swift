@@ -16,7 +16,6 @@ struct AccessControl: Sendable {
     private let limits: ClientLimits
     private let limitsMisses: Bool
     private let limitsUploads: Bool
-    /// Whether the bytes that a client receives are limited.
     let limitsBytes: Bool
 
     init(_ policy: WebPolicy, limits: ClientLimits, clock: TimeSource) {
@@ -222,7 +221,6 @@ struct ClientContext: Sendable {
         wantsStoredOnly = request.names("only-if-cached", in: "Cache-Control")
     }
 
-    /// Returns the client's request for a rendition.
     func request(_ rendition: Rendition, of source: SourceURL) -> RenditionRequest {
         RenditionRequest(
             rendition, of: source, urgency: urgency, client: share, allowance: allowance, isOnlyFromStore: wantsStoredOnly)

@@ -108,7 +108,6 @@ final class RateLimiter: Sendable {
             self.giveBack(client)
         }
     }
-
 }
 
 /// A token bucket, stored as the moment at which it is full again (the generic cell rate algorithm, ITU-T I.371).

@@ -18,7 +18,6 @@ struct AdminController: Sendable {
     /// See ``digests(of:)``.
     let tokens: [[UInt8]]
 
-    /// Returns the digests of a policy's tokens.
     static func digests(of policy: WebPolicy) -> [[UInt8]] {
         policy.adminToken.map { [$0, policy.previousAdminToken].compactMap(\.self).map { SHA256.hash($0.utf8) } } ?? []
     }

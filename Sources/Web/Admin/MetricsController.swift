@@ -13,7 +13,6 @@ struct MetricsController: Sendable {
     let registry: PrometheusRegistry
     let allowed: ClientList
     let hosts: [SourcePattern]
-    /// The host of the public URL.
     let publicHost: String?
     let admin: AdminController
     /// Reading the metrics requires system calls, which would delay an event loop.

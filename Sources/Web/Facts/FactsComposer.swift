@@ -69,7 +69,6 @@ struct FactsComposer: Sendable {
         }
     }
 
-    /// The entry of a stored rendition.
     static func entry(
         _ url: String, _ format: Rendition.Format, length: Int64, facts: [UInt8]
     ) -> FactsDocument.Rendition {

@@ -26,7 +26,6 @@ package final class PurgeHooks: Sendable {
         package init() {}
     }
 
-    /// A request of a hook.
     private struct HookRequest: Sendable {
         let hook: String
         let request: ClientRequest

@@ -28,7 +28,6 @@ package final class Webhooks: Sendable {
         }
     }
 
-    /// A document for a receiver.
     private struct Delivery: Sendable {
         let document: [UInt8]
         let status: String

@@ -63,7 +63,6 @@ struct APIOperation: Sendable {
     var body: [String: JSONValue] = [:]
     let answers: [Answer]
     var problems: [ProblemTable.Row] = []
-    /// Whether the operation needs the admin token.
     var needsToken = false
     /// Whether browsers get its problems as pages.
     var hasErrorPages = false

@@ -40,7 +40,6 @@ enum HomePage {
             lastModified: startedAt, headers: headers)
     }
 
-    /// The form of the options.
     private static func options(_ defaults: RenditionDefaults) -> String {
         PageTemplate(PackageResources.home_options_html).filled(
             [:], markup: ["dither_choices": ditherChoices(isRemoved: defaults.undithers)])
@@ -86,5 +85,4 @@ enum HomePage {
     private static func size(_ bytes: Int) -> String {
         bytes >= 1_000_000 ? "\(bytes / 1_000_000) MB" : "\(bytes / 1000) KB"
     }
-
 }

@@ -138,7 +138,6 @@ struct PageController: Sendable {
         }
     }
 
-    /// Finds the facts of the page's source.
     private func facts(
         of page: RequestedPage, _ client: ClientContext
     ) async throws(RenditionError) -> (PageFacts, RenditionResult) {

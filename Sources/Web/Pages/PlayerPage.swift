@@ -93,7 +93,6 @@ struct PlayerPage: Sendable {
             lastModified: lastModified, headers: fields)
     }
 
-    /// The medium that a page shows.
     private enum Medium {
         case video
         /// A moving image.

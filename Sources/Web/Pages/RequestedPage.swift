@@ -61,7 +61,6 @@ struct RequestedPage: Sendable {
         isBounded ? rendition.inFormat(.jpg) : try facts.poster(of: rendition)
     }
 
-    /// The contents of the page with a poster.
     func contents(_ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
         let image = flashes ? .poster : facts.image(of: rendition, statesBackground: statesBackground)
         let links = PageLinks(

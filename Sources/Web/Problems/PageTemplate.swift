@@ -69,7 +69,6 @@ enum HTMLText {
     }
 }
 
-/// Entity tags of pages.
 enum PageTag {
     /// A strong tag: a hash of the page.
     static func of(_ page: String) -> String { of(Array(page.utf8)) }

@@ -3,7 +3,6 @@ internal import HTTP
 /// The statuses and codes of all problems (docs/api.md, errors). The document at `/openapi.json` derives from it, and a test
 /// compares it with the problems that the code creates.
 enum ProblemTable {
-    /// A status with one of its codes.
     struct Row: Sendable, Hashable {
         let status: Int
         let code: String

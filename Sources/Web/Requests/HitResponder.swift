@@ -120,7 +120,6 @@ struct NegotiatedKeys: Sendable {
     let webp: AliasKey?
     let gif: AliasKey
     let original: AliasKey
-    /// The facts of the source.
     let facts: AliasKey
 
     init(_ negotiation: Negotiation, of source: SourceURL) {

@@ -24,7 +24,6 @@ struct RenditionController: Sendable {
 
     // MARK: Sources
 
-    /// Answers a request for a rendition.
     func answer(
         _ target: ParsedTarget, _ rendition: Rendition, of source: SourceURL, _ client: ClientContext,
         _ request: borrowing HTTPRequest

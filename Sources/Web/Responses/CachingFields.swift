@@ -19,7 +19,6 @@ struct CachingFields: Sendable {
         return fields
     }
 
-    /// The fields of a response with a result of the pipeline.
     func fields(
         of result: RenditionResult, _ address: RenditionResponder.Address, _ terms: ResponseTerms, isIncomplete: Bool
     ) -> HTTPHeaders {

@@ -265,7 +265,6 @@ struct RenditionResponder: Sendable {
         }
     }
 
-    /// The prepared parts of the rendition's responses.
     private func prepared(_ rendition: CachedRendition) -> Prepared {
         let attached = rendition.attachment as? Prepared
         if let attached, attached.policyNumber == policyNumber { return attached }

@@ -7,15 +7,11 @@ package struct OptionReader {
     private var rendition: Rendition
     /// The signature and the data that it must cover. The caller sets the source.
     package var credentials: RequestSignature
-    /// `on_miss`; nil if it is not given.
+    // The options that do not concern the rendition; nil if they are not given. `on_error` and `title` are options of pages.
     private(set) var onMiss: Mount.OnMiss?
-    /// `on_error` of a page; nil if it is not given.
     private(set) var onError: Mount.OnError?
-    /// `on_larger`; nil if it is not given.
     private(set) var onLarger: OnLarger?
-    /// `callback` of an asynchronous request; nil if it is not given.
     private(set) var callback: String?
-    /// `title` of a page; nil if it is not given.
     private(set) var title: String?
     /// The requested preset, if the settings define it.
     package private(set) var preset: String?
@@ -122,7 +118,6 @@ package struct OptionReader {
         }
     }
 
-    /// Reads one option.
     mutating func read(_ name: String, _ value: String) throws(Problem) {
         guard names.insert(name).inserted else { throw .badOption(name, "is given twice") }
         switch name {

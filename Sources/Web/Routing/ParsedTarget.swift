@@ -33,7 +33,6 @@ struct ParsedTarget: Sendable {
     /// Whether a rendition that is larger than its source is refused.
     var refusesLarger = false
 
-    /// The source, if the target names one.
     var source: SourceURL? {
         if case .rendition(_, let url) = route { return url }
         return nil

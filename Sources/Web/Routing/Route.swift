@@ -34,7 +34,6 @@ package enum Route: Sendable, Equatable {
     case prewarm(String?, [QueryItem])
     /// The status of an asynchronous request.
     case status(UInt128)
-    /// The metrics.
     case metrics
     case health
     case readiness

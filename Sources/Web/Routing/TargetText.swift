@@ -11,10 +11,8 @@ extension Substring {
     /// - Parameter count: The number of bytes, which must end between characters.
     func droppingBytes(_ count: Int) -> Substring { Substring(utf8.dropFirst(count)) }
 
-    /// The text without the slashes at its start.
     var withoutLeadingSlashes: Substring { Substring(utf8.drop { $0 == UInt8(ascii: "/") }) }
 
-    /// The parts between separators.
     func parts(at separator: UInt8, maxSplits: Int = .max, keepingEmpty: Bool = false) -> [Substring] {
         utf8.split(separator: separator, maxSplits: maxSplits, omittingEmptySubsequences: !keepingEmpty).map { Substring($0) }
     }

@@ -43,7 +43,6 @@ final class AsyncRequest: Sendable {
     /// The id in hexadecimal.
     var key: String { Hex.encode(id) }
 
-    /// The path of the status.
     var path: String { "/status/\(key)" }
 
     /// The progress and, after the end, the outcome.

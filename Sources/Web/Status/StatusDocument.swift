@@ -42,7 +42,6 @@ struct StatusDocument: Encodable, Equatable {
         queuePosition = outcome == nil ? progress.queuePosition : nil
     }
 
-    /// The document as JSON.
     var encoded: [UInt8] { JSONText.encode(self, inSnakeCase: true) }
 }
 

@@ -115,7 +115,6 @@ struct PrewarmCommand: ParsableCommand {
     /// The value of `--concurrency`, or the number of processors.
     private var parallelism: Int { concurrency ?? Processors.available }
 
-    /// The signals that stop a run.
     private static let stopSignals = [SIGINT, SIGTERM]
 
     /// EX_USAGE of `sysexits.h`, as for wrong arguments.
@@ -277,7 +276,6 @@ struct PrewarmCommand: ParsableCommand {
         if totals.failed > 0 { throw ExitCode.failure }
     }
 
-    /// The settings of this command.
     private func settingsInForce() throws -> Settings {
         try SettingsReader.read(
             file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings
@@ -315,7 +313,6 @@ struct PrewarmCommand: ParsableCommand {
         return "\(state)/gifreel/prewarm-\(fingerprint).ndjson"
     }
 
-    /// Prints a sentence on standard error.
     private static func complain(_ sentence: String) {
         StandardError.writeLine("gifreel: \(sentence)")
     }
