@@ -141,6 +141,8 @@ let package = Package(
                 .product(name: "CoreMetrics", package: "swift-metrics"),
                 .product(name: "Tracing", package: "swift-distributed-tracing"),
             ],
+            // The resources have minified copies of the scripts.
+            exclude: ["Pages/Scripts"],
             // Embedded in the executable, which then needs no files beside it.
             resources: [.embedInCode("Pages/Resources")],
             swiftSettings: strict),

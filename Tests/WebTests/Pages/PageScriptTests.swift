@@ -280,19 +280,6 @@ import Testing
         #expect(String(decoding: SiteFile.script.bytes, as: UTF8.self).contains("forced-color-adjust:none"))
     }
 
-    @Test func namesAndWordsOfAScriptAreMadeShorter() {
-        let script = """
-            // A comment.
-            const first = (value, isLast) => {
-              for (const each of [value, "const value: 1"]) print({ other: each, isSure: true }, isLast ? each : false);
-            };
-            first(value);
-            """
-        let bytes = ScriptMinifier.shortened(ScriptMinifier.condensed([UInt8](script.utf8)))
-        let expected = #"let c=(b,d)=>{for(let a of[b,"const value: 1"])print({other:a,isSure:!0},d?a:!1)};c(b);"#
-        #expect(String(decoding: bytes, as: UTF8.self) == expected)
-    }
-
     /// Such as Qt WebEngine 6.4 and 5.15. A property that a browser does not know leaves all buttons in the corner of the window.
     /// A change of `left` or `top` makes the browser compute the layout again before the next image is measured.
     @Test func aButtonIsPlacedAlsoByChromiumBefore104AndWithoutANewLayout() {
