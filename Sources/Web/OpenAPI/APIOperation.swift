@@ -159,7 +159,7 @@ struct APIOperation: Sendable {
             method: "get", path: "/\(Route.factsModule)", id: "get_facts_module",
             summary: "What gifreel.js does with the images of a page, as a module.",
             parameters: [
-                .query("url", ["type": "array", "items": APISchemas.url], "The URLs of sources."),
+                .query("url", APISchemas.list(of: APISchemas.url), "The URLs of sources."),
                 .query("try", APISchemas.text, "Any text: browsers load a module once per address."),
             ],
             answers: [Answer(200, "The module.", ["text/javascript": APISchemas.text])],
@@ -345,7 +345,7 @@ struct APIOperation: Sendable {
                     summary: "A repeated request with the same key and content adds no other job."),
             ],
             body: [
-                "application/json": ["type": "array", "items": APISchemas.reference("PrewarmEntry")],
+                "application/json": APISchemas.list(of: APISchemas.reference("PrewarmEntry")),
                 "application/x-ndjson": APISchemas.text,
             ],
             answers: [.json("The job.", "PrewarmAccepted", status: 202, fields: ["Location"])], problems: ProblemTable.repeated),

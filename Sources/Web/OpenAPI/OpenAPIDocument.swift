@@ -20,22 +20,14 @@ enum OpenAPIDocument {
     ///
     /// - Parameter publicURL: The address at which clients reach the service; nil for the document's own address.
     static func document(_ presets: RenditionPresets, version: String, publicURL: String?) -> JSONValue {
-        var shared = SharedComponents()
-        var paths: [String: [String: JSONValue]] = [:]
-        for operation in APIOperation.table(presets) {
+        let operations = APIOperation.table(presets).flatMap { operation in
             let value = self.operation(operation)
-            paths[operation.path, default: [:]][operation.method] = value
-            if operation.method == "get" {
-                paths[operation.path]?["head"] = head(value, operation.id)
-            }
-        }
-        let places = paths.keys.sorted().flatMap { path in (paths[path] ?? [:]).keys.sorted().map { (path, $0) } }
-        for (path, method) in places {
-            if let operation = paths[path]?[method] { shared.count(operation) }
-        }
-        for (path, method) in places {
-            if let operation = paths[path]?[method] { paths[path]?[method] = shared.referring(operation) }
-        }
+            let head = operation.method == "get" ? [(operation.path, "head", head(value, operation.id))] : []
+            return [(operation.path, operation.method, value)] + head
+        }.sorted { ($0.0, $0.1) < ($1.0, $1.1) }
+        var shared = SharedComponents(of: operations.map(\.2))
+        var paths: [String: [String: JSONValue]] = [:]
+        for (path, method, operation) in operations { paths[path, default: [:]][method] = shared.referring(operation) }
         var components: [String: JSONValue] = shared.components.mapValues { .object($0) }
         components["schemas"] = .object(APISchemas.named)
         components["securitySchemes"] = ["token": ["type": "http", "scheme": "bearer"]]
@@ -118,5 +110,64 @@ enum OpenAPIDocument {
             ]
         }
         return responses
+    }
+}
+
+/// The parameters, bodies and responses that several operations of a document share. Each is written once, and operations refer
+/// to it: a document without references is several times as large.
+private struct SharedComponents {
+    private var uses: [JSONValue: Int] = [:]
+    private var references: [JSONValue: JSONValue] = [:]
+    /// The components by kind and name.
+    private(set) var components: [String: [String: JSONValue]] = [:]
+
+    init(of operations: [JSONValue]) {
+        for operation in operations {
+            _ = Self.replacing(operation) { _, _, value in
+                uses[value, default: 0] += 1
+                return value
+            }
+        }
+    }
+
+    /// Returns the operation with references to the shared values. Different values with the same name get numbers.
+    mutating func referring(_ operation: JSONValue) -> JSONValue {
+        Self.replacing(operation) { kind, base, value in
+            if let reference = references[value] { return reference }
+            guard uses[value] ?? 0 > 1 else { return value }
+            var (name, number) = (base, 1)
+            while components[kind]?[name] != nil {
+                number += 1
+                name = "\(base)-\(number)"
+            }
+            components[kind, default: [:]][name] = value
+            let reference: JSONValue = ["$ref": .text("#/components/\(kind)/\(name)")]
+            references[value] = reference
+            return reference
+        }
+    }
+
+    /// Replaces each value that operations may share.
+    ///
+    /// - Parameter replacement: Receives the kind of component, a name for it and the value.
+    private static func replacing(
+        _ operation: JSONValue, _ replacement: (String, String, JSONValue) -> JSONValue
+    ) -> JSONValue {
+        guard case .object(var members) = operation else { return operation }
+        if case .list(let parameters)? = members["parameters"] {
+            members["parameters"] = .list(
+                parameters.map {
+                    guard case .text(let name)? = $0["name"] else { return $0 }
+                    return replacement("parameters", name, $0)
+                })
+        }
+        if case .object(var responses)? = members["responses"] {
+            for (status, response) in responses.sorted(by: { $0.key < $1.key }) {
+                responses[status] = replacement("responses", status, response)
+            }
+            members["responses"] = .object(responses)
+        }
+        if let body = members["requestBody"] { members["requestBody"] = replacement("requestBodies", "body", body) }
+        return .object(members)
     }
 }
