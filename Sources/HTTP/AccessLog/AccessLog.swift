@@ -3,7 +3,7 @@ internal import Glibc
 internal import Synchronization
 internal import SystemIO
 
-/// A bounded queue of batches from the loops to the observer's thread. If it is full, a batch is dropped and its requests are
+/// A bounded queue of batches from the loops to the observers' thread. If it is full, a batch is dropped and its requests are
 /// counted, because logging must not delay responses. Any thread.
 final class AccessLog: Sendable {
     private struct State {
@@ -17,12 +17,12 @@ final class AccessLog: Sendable {
     /// The maximum memory of queued batches, in bytes: about 40,000 requests with short targets.
     static let capacity = 8 << 20
 
-    private let observer: any HTTPObserver
+    private let observers: [any HTTPObserver]
     private let wakeup = Semaphore()
     private let state = Mutex(State())
 
-    init(observer: any HTTPObserver) {
-        self.observer = observer
+    init(observers: [any HTTPObserver]) {
+        self.observers = observers
     }
 
     func post(_ batch: HTTPAccessBatch) {
@@ -35,7 +35,9 @@ final class AccessLog: Sendable {
             state.bytes += batch.memory
             return (state.batches.count == 1, false)
         }
-        if isDropped { observer.requestsDropped(batch) }
+        if isDropped {
+            for observer in observers { observer.requestsDropped(batch) }
+        }
         if wasEmpty { wakeup.signal() }
     }
 
@@ -57,14 +59,16 @@ final class AccessLog: Sendable {
         }
     }
 
-    /// Passes batches to the observer until the log is closed. Blocks, on its own thread. The thread runs as SCHED_BATCH
+    /// Passes batches to the observers until the log is closed. Blocks, on its own thread. The thread runs as SCHED_BATCH
     /// (sched(7)), because a loop in the middle of a turn is more urgent, unless another policy was set for the process.
     func run() {
         if sched_getscheduler(0) == SCHED_OTHER { _ = clinux_use_batch_scheduling(1) }
         while true {
             wakeup.wait()
             let (batches, isClosed) = take()
-            for batch in batches { observer.requestsFinished(batch) }
+            for batch in batches {
+                for observer in observers { observer.requestsFinished(batch) }
+            }
             if isClosed, batches.isEmpty { return }
             if isClosed { wakeup.signal() }
         }

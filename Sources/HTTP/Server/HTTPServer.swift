@@ -21,20 +21,20 @@ package final class HTTPServer: Sendable {
     }
 
     private let settings: LoopSettings
-    private let observer: (any HTTPObserver)?
+    private let observers: [any HTTPObserver]
     private let state = Mutex(State())
 
     /// Creates a server that does not listen yet.
     ///
     /// - Parameters:
-    ///   - observer: Receives finished requests. Without an observer, nothing is recorded.
+    ///   - observers: Receive finished requests. Without one, nothing is recorded.
     ///   - report: Receives events for operators on loop threads; must not block.
     package init(
-        configuration: HTTPServerConfiguration, handler: any HTTPHandler, observer: (any HTTPObserver)? = nil,
+        configuration: HTTPServerConfiguration, handler: any HTTPHandler, observers: [any HTTPObserver] = [],
         report: @escaping @Sendable (HTTPServerEvent) -> Void = { _ in }
     ) {
         settings = LoopSettings(configuration, handler: handler, report: report)
-        self.observer = observer
+        self.observers = observers
     }
 
     deinit {
@@ -102,8 +102,8 @@ package final class HTTPServer: Sendable {
     }
 
     private func startLog() throws(SystemError) -> AccessLog? {
-        guard let observer else { return nil }
-        let log = AccessLog(observer: observer)
+        if observers.isEmpty { return nil }
+        let log = AccessLog(observers: observers)
         let thread = Countdown(1)
         try Self.startThread(name: "http-log") {
             log.run()
@@ -154,7 +154,7 @@ package final class HTTPServer: Sendable {
 
     /// Stops gracefully: stops listening, closes connections without a request, and answers requests in progress with
     /// `Connection: close`. Returns when all connections are closed, at most after ``HTTPServerConfiguration/drainTimeout``,
-    /// and the observer has received every request.
+    /// and the observers have received every request.
     package func drain() async {
         await end(.drain)
     }

@@ -92,20 +92,3 @@ package final class RequestMeter: HTTPObserver {
             bytes: Counter(label: MetricFamily.responseBytes.name, dimensions: [route], factory: factory))
     }
 }
-
-/// Passes finished requests to several observers.
-package struct ObserverList: HTTPObserver {
-    private let observers: [any HTTPObserver]
-
-    package init(_ observers: [any HTTPObserver]) {
-        self.observers = observers
-    }
-
-    package func requestsFinished(_ batch: HTTPAccessBatch) {
-        for observer in observers { observer.requestsFinished(batch) }
-    }
-
-    package func requestsDropped(_ batch: HTTPAccessBatch) {
-        for observer in observers { observer.requestsDropped(batch) }
-    }
-}

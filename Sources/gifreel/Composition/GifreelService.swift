@@ -95,7 +95,7 @@ package final class GifreelService: Sendable {
             let gate = accessLog.map { AccessLogGate($0, isOpen: configuration.logLevel <= .info) }
             server = HTTPServer(
                 configuration: configuration.http, handler: current,
-                observer: ObserverList([requestMeter, limits, usage] + (gate.map { [$0] } ?? [])),
+                observers: [requestMeter, limits, usage] + (gate.map { [$0] } ?? []),
                 report: { logger.warning("\($0)") })
             let metrics = ServiceMetrics(outdatedPackages: outdatedPackages, core: core, server: server, web: web) {
                 current.value.handler.isReady

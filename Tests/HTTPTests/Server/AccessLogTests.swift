@@ -83,7 +83,7 @@ import Testing
         let gate = Shared(false)
         let counts = Shared([0, 0])
         let dropped = Shared(0)
-        let log = AccessLog(observer: Slow(gate: gate, counts: counts, dropped: dropped))
+        let log = AccessLog(observers: [Slow(gate: gate, counts: counts, dropped: dropped)])
         try #require(SystemThread.start(name: "test-log") { log.run() }).detach()
         let recorder = AccessRecorder(log)
         let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -144,7 +144,7 @@ import Testing
         struct Nobody: HTTPObserver {
             func requestsFinished(_ batch: HTTPAccessBatch) {}
         }
-        let log = AccessLog(observer: Nobody())
+        let log = AccessLog(observers: [Nobody()])
         let recorder = AccessRecorder(log)
         let target = [UInt8](repeating: 0x61, count: 16_000)
         let count = 20_000

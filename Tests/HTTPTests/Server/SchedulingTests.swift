@@ -65,7 +65,7 @@ import Testing
     @Test func chosenSchedulingPolicyIsKept() async throws {
         var configuration = HTTPServerConfiguration()
         Self.configure(&configuration)
-        let server = HTTPServer(configuration: configuration, handler: Self.handler, observer: nil)
+        let server = HTTPServer(configuration: configuration, handler: Self.handler)
         try await onThread {
             // The loop's thread inherits it.
             try #require(clinux_use_batch_scheduling(1) == 0)

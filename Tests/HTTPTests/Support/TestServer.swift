@@ -18,7 +18,8 @@ func withServer(
     configuration.threads = 2
     configuration.usesSocketActivation = false
     configure(&configuration)
-    let server = HTTPServer(configuration: configuration, handler: handler, observer: observer, report: report)
+    let observers = observer.map { [$0] } ?? []
+    let server = HTTPServer(configuration: configuration, handler: handler, observers: observers, report: report)
     try server.start()
     do {
         try await body(server, server.port ?? 0)

@@ -210,7 +210,7 @@ final class WebFixture: Sendable {
         http.trustedProxies = settings.trustedProxies
         server = HTTPServer(
             configuration: http, handler: handler,
-            observer: ObserverList([RequestMeter(mounts: policy.mounts.keys, factory: registry), limits, usage]))
+            observers: [RequestMeter(mounts: policy.mounts.keys, factory: registry), limits, usage])
         try server.start()
         if settings.isReady { handler.becomeReady() }
     }
