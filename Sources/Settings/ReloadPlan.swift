@@ -18,7 +18,7 @@ package struct ReloadPlan: Equatable, Sendable {
             case .live: changed += names
             case .restart:
                 waiting += names
-                setting.copyValue(from: current, to: &settings)
+                _ = setting.set(setting.texts(current), in: &settings)
             }
         }
         changed.sort()

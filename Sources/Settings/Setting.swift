@@ -66,7 +66,6 @@ package struct Setting: Sendable {
 
     private let write: @Sendable (inout Settings, String, [String]) -> Rejection?
     private let read: @Sendable (Settings, String) -> [String]
-    private let copy: @Sendable (Settings, inout Settings) -> Void
     private let chosenNames: @Sendable (Settings) -> [String]
 
     /// The text that ``set(_:chosenName:in:)`` does not accept.
@@ -134,9 +133,6 @@ package struct Setting: Sendable {
             return nil
         }
         read = { owner.member($1, in: $0)[keyPath: path].scalars.map(\.settingText) }
-        copy = { source, target in
-            owner.change("", in: &target) { $0[keyPath: path] = owner.member("", in: source)[keyPath: path] }
-        }
     }
 
     /// Whether the user chooses a part of the name.
@@ -156,16 +152,6 @@ package struct Setting: Sendable {
     /// The value as texts: one, several for a list, or none.
     package func texts(_ settings: Settings, chosenName: String = "") -> [String] {
         read(settings, chosenName)
-    }
-
-    /// The value as one text, list items joined by commas; empty for none.
-    package func text(_ settings: Settings, chosenName: String = "") -> String {
-        texts(settings, chosenName: chosenName).joined(separator: ",")
-    }
-
-    /// Sets the property in `target` to its value in `source`. Not for rows with a chosen name.
-    func copyValue(from source: Settings, to target: inout Settings) {
-        copy(source, &target)
     }
 
     /// The values in `settings` by full name: one, or one per member of the setting's family.

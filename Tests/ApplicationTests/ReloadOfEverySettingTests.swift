@@ -129,7 +129,7 @@ extension OperationsTests {
             if let sample = samples[setting.name] { return sample }
             switch setting.kind {
             case .pair: return ["width=20"]
-            case .flag: return [setting.text(Settings()) == "true" ? "false" : "true"]
+            case .flag: return [setting.texts(Settings()) == ["true"] ? "false" : "true"]
             case .choice(let words): return [words.last { [$0] != setting.texts(Settings()) } ?? ""]
             case .text: return ["sample"]
             case .number, .bytes, .duration: return [setting.range?.upper ?? ""]

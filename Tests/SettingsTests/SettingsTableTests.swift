@@ -107,3 +107,10 @@ import Testing
 extension Setting: CustomTestStringConvertible {
     public var testDescription: String { name }
 }
+
+extension Setting {
+    /// The value as one text, list items joined by commas; empty for none.
+    func text(_ settings: Settings, chosenName: String = "") -> String {
+        texts(settings, chosenName: chosenName).joined(separator: ",")
+    }
+}
