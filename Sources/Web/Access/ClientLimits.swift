@@ -3,6 +3,7 @@ package import HTTP
 internal import Renditions
 internal import Synchronization
 package import SystemIO
+internal import Telemetry
 
 /// The rate limits of clients and keys. They live as long as the process; a reload changes the rates.
 ///
@@ -42,5 +43,52 @@ extension ClientLimits: HTTPObserver {
         batch.forEach { record in
             if let client = record.client, record.bytes > 0 { bytes.charge(ClientNetwork(client), record.bytes) }
         }
+    }
+}
+
+/// Counts the requests of named keys, and limits the misses of keys that have a rate. Any thread.
+///
+/// A rate applies to all clients of a key together. The buckets are stored by key name and live as long as the process.
+final class KeyLimits: Sendable {
+    private let requests: LabelledCounter
+    private let misses: LabelledCounter
+    private let refusals: LabelledCounter
+    private let buckets = Mutex<[String: TokenBucket]>([:])
+    private let now: @Sendable () -> UInt64
+
+    init(clock: TimeSource, factory: any MetricsFactory) {
+        requests = LabelledCounter(.keyRequests, label: "key", factory: factory)
+        misses = LabelledCounter(.keyMisses, label: "key", factory: factory)
+        refusals = LabelledCounter(.keyRefusals, label: "key", factory: factory)
+        now = clock.monotonicNanoseconds
+    }
+
+    /// Counts a request that a key has signed.
+    func granted(_ key: String) { requests.increment(key) }
+
+    /// Counts a request that was refused because of the hosts or the rate of its key.
+    func refused(_ key: String) { refusals.increment(key) }
+
+    /// Returns the permission of a request to cause a miss.
+    ///
+    /// - Parameter general: The permission of requests whose key has no rate.
+    func allowance(_ key: SigningKey, otherwise general: MissAllowance) -> MissAllowance {
+        guard let name = key.name else { return general }
+        return MissAllowance { [self] isRequired in
+            let wait = key.rate.map { take(name, $0) } ?? general.take(isRequired)
+            if wait == nil { misses.increment(name) } else if isRequired { refused(name) }
+            return wait
+        } giveBack: { [self] in
+            if let rate = key.rate { giveBack(name, rate) } else { general.giveBack() }
+        }
+    }
+
+    private func giveBack(_ key: String, _ limit: RateLimit) {
+        buckets.withLock { $0[key]?.giveBack(TokenBucket.Rate(limit)) }
+    }
+
+    private func take(_ key: String, _ limit: RateLimit) -> Int? {
+        let now = now()
+        return buckets.withLock { $0[key, default: TokenBucket(fullAt: now)].take(at: now, TokenBucket.Rate(limit)) }
     }
 }

@@ -13,7 +13,7 @@ final class RateLimiter: Sendable {
     }
 
     private struct State {
-        /// Empty until the first token is taken.
+        /// Empty until a client is looked up.
         var buckets: [Bucket?] = []
         var rate: TokenBucket.Rate
     }
@@ -59,12 +59,7 @@ final class RateLimiter: Sendable {
 
     /// The seconds until the client has repaid its debt, at least 1; nil without a debt.
     func secondsUntilRepaid(by client: ClientNetwork) -> Int? {
-        let now = now()
-        return state.withLock { state in
-            if state.buckets.isEmpty { return nil }
-            let index = set(of: client).first { state.buckets[$0]?.client == client }
-            return index.flatMap { state.buckets[$0] }.flatMap { $0.tokens.secondsUntilRepaid(at: now, state.rate) }
-        }
+        withBucket(of: client) { $0.secondsUntilRepaid(at: $1, $2) }
     }
 
     private func withBucket<Result>(
