@@ -72,12 +72,6 @@ package struct LinkPreview: Sendable, Equatable {
     package var description: String?
     /// The account on X, such as `@example`; nil for none.
     package var twitterSite: String?
-
-    package init(siteName: String? = nil, description: String? = nil, twitterSite: String? = nil) {
-        self.siteName = siteName
-        self.description = description
-        self.twitterSite = twitterSite
-    }
 }
 
 /// The settings that the fields of a cached rendition's responses depend on. A response that was prepared for another value

@@ -6,7 +6,7 @@ internal import SystemIO
 /// The facts of a GIF that its page depends on.
 struct PageFacts {
     private let facts: SourceFacts
-    private let blur: PlayerPage.Blur?
+    let blur: PlayerPage.Blur?
 
     /// - Parameter rendition: A rendition of the format `json`.
     /// - Returns: Nil if the facts cannot be read.
@@ -97,29 +97,12 @@ struct PageFacts {
         return resized
     }
 
-    /// The contents of the page.
-    func contents(of page: Rendition, poster: Rendition, name: String, links: PageLinks) -> PlayerPage.Contents {
-        let (width, height) = videoSize(of: page)
-        let still = size(of: poster)
-        return PlayerPage.Contents(
-            name: name, links: links, width: width, height: height,
-            posterWidth: still.width, posterHeight: still.height, blur: page.options.size.fit == .contain ? blur : nil,
-            playCount: playCount(of: page))
-    }
-
     /// The number of times that the video of a page plays; nil for an endless loop.
     func playCount(of page: Rendition) -> Int? {
         PlayCount.of(loopCount: facts.loopCount, repetitions: page.options.time.loops)
     }
 
-    /// The size of the video of a page, in pixels.
-    func videoSize(of page: Rendition) -> (width: Int, height: Int) {
-        let size = size(of: page)
-        return (size.evenWidth, size.evenHeight)
-    }
-
-    /// The size of a rendition's picture.
-    private func size(of rendition: Rendition) -> PictureGeometry {
+    func size(of rendition: Rendition) -> PictureGeometry {
         PictureGeometry(width: facts.width, height: facts.height, options: rendition.options)
     }
 }

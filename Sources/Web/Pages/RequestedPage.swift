@@ -1,4 +1,5 @@
 internal import Fetch
+internal import HTTP
 internal import Media
 internal import Renditions
 internal import Store
@@ -63,12 +64,17 @@ struct RequestedPage: Sendable {
 
     func contents(_ facts: PageFacts, poster: Rendition) -> PlayerPage.Contents {
         let image = flashes ? .poster : facts.image(of: rendition, statesBackground: statesBackground)
+        var encodings = [(videoRendition, video)]
+        if let stored = offeredSmallerVideo, let smaller = smallerRendition { encodings.insert((smaller, stored), at: 0) }
         let links = PageLinks(
             target: target, namedTarget: namedTarget, base: base, root: root, addresses,
-            video: PageVideo(videoRendition, video),
-            smaller: offeredSmallerVideo.flatMap { stored in smallerRendition.map { PageVideo($0, stored) } }, poster: poster,
-            original: original, image: original == nil ? image.map { ($0, rendition) } : nil)
-        return facts.contents(of: rendition, poster: poster, name: title ?? source.name, links: links)
+            video: videoRendition, encodings: encodings, poster: poster, original: original,
+            image: original == nil ? image.map { ($0, rendition) } : nil)
+        let (size, still) = (facts.size(of: rendition), facts.size(of: poster))
+        return PlayerPage.Contents(
+            name: title ?? source.name, links: links, width: size.evenWidth, height: size.evenHeight,
+            posterWidth: still.width, posterHeight: still.height,
+            blur: rendition.options.size.fit == .contain ? facts.blur : nil, playCount: facts.playCount(of: rendition))
     }
 }
 
@@ -78,4 +84,73 @@ extension SourceURL {
         let last = path[...].parts(at: UInt8(ascii: "/")).last.map { PercentEncoding.decode($0) ?? String($0) }
         return last ?? host
     }
+}
+
+/// The addresses of a player page, its video and its poster.
+struct PageLinks {
+    /// The part of an absolute address before a target: scheme, host and the path of the public URL. Empty if an HTTP/1.0
+    /// client sent no host.
+    let base: String
+    /// The part of an address in the page before a target: the path of the public URL, or nothing.
+    let root: String
+    /// Targets, each beginning with a slash.
+    let page: String
+    /// The page's target with a file name at the end of its path, for programs that infer the type from the extension.
+    let namedPage: String
+    let video: String
+    let namedVideo: String
+    /// The encodings of the video in the order in which a browser tries them. The last one is ``video``.
+    let sources: [(target: String, type: String)]
+    let poster: String
+    let namedPoster: String
+    /// The address of the GIF, shown in place of a video that is not stored yet; nil for the video.
+    let original: String?
+    /// The address of the image that the page shows, and that of a still picture if the image moves; nil for the video.
+    let image: (address: String, still: String?)?
+
+    /// - Parameters:
+    ///   - video: The encoding that every browser can play.
+    ///   - encodings: The renditions in ``sources``, and those of them that are stored.
+    ///   - original: The address of the GIF, if the page shows it.
+    ///   - image: The image that the page shows in place of the video, and the rendition of the page.
+    init(
+        target: String, namedTarget: String, base: String, root: String, _ addresses: RenditionAddresses, video: Rendition,
+        encodings: [(Rendition, CachedRendition?)], poster: Rendition, original: String? = nil,
+        image: (kind: PageFacts.Image, page: Rendition)? = nil
+    ) {
+        self.image = image.map { kind, page in
+            // The poster is drawn on the background that the page states.
+            let hasOwnBackground = page.options.background != TranscodeOptions.standard.background
+            if kind == .poster || kind == .still && hasOwnBackground { return (addresses.target(poster), nil) }
+            if kind == .still { return (addresses.automatic(of: page), nil) }
+            return (addresses.automatic(of: page), addresses.target(page.inFormat(.webp)))
+        }
+        self.base = base
+        self.root = root
+        page = target
+        namedPage = namedTarget
+        self.video = addresses.target(video)
+        namedVideo = addresses.target(video, isNamed: true)
+        sources = encodings.map { rendition, stored in
+            let codecs = stored.flatMap { RenditionFacts(stored: $0.facts)?.codecs }
+            return (addresses.target(rendition), rendition.format.mediaType(codecs: codecs))
+        }
+        self.poster = addresses.target(poster)
+        namedPoster = addresses.target(poster, isNamed: true)
+        self.original = original
+    }
+
+    /// Returns scheme and authority of the server's public address.
+    static func base(publicURL: String?, scheme: HTTPScheme, host: String?) -> String {
+        publicURL ?? host.map { "\(scheme.rawValue)://\($0)" } ?? ""
+    }
+
+    static func path(_ url: String) -> String {
+        guard let scheme = url.firstRange(of: "://") else { return "" }
+        return String(url[scheme.upperBound...].drop { $0 != "/" })
+    }
+
+    var pageAddress: String { base + page }
+
+    var oembedAddress: String { "\(base)/oembed?url=\(PercentEncoding.encode(pageAddress))" }
 }

@@ -22,7 +22,7 @@ import Testing
         return PageLinks(
             target: target, namedTarget: target, base: PageLinks.base(publicURL: publicURL, scheme: .http, host: host),
             root: publicURL.map(PageLinks.path) ?? "", RenditionAddresses(asked, of: url, keys: SigningKeys()),
-            video: PageVideo(rendition.inFormat(.mp4), nil), poster: rendition.inFormat(.jpg))
+            video: rendition.inFormat(.mp4), encodings: [(rendition.inFormat(.mp4), nil)], poster: rendition.inFormat(.jpg))
     }
 
     private func contents(_ links: PageLinks, name: String = "a.gif", playCount: Int? = nil) -> PlayerPage.Contents {
