@@ -74,10 +74,13 @@ struct RenditionController: Sendable {
         let visitor = client
         return .later(in: RequestSpan(of: request, tracer)) {
             let (selected, lacksFacts) = await self.selected(negotiation, accept, of: source, visitor)
+            var preferred = visitor.request(selected, of: source)
+            if selected != negotiation.original { preferred.alternative = negotiation.original }
+            preferred.sendsStillImages = true
+            let request = preferred
             let miss = NegotiatedMiss(
-                visitor.request(selected, of: source), negotiation, accept, follows: target.onMiss == .original,
-                lacksFacts: lacksFacts, target.terms)
-            let request = miss.request
+                request: request, negotiation: negotiation, accept: accept, follows: target.onMiss == .original,
+                lacksFacts: lacksFacts, terms: target.terms)
             let accepted = await asynchronous.response(
                 to: request, visitor, url: url, target.terms, orOriginalAfter: { target.sendsOriginal(after: $0) })
             if let accepted { return accepted }
@@ -94,37 +97,24 @@ struct RenditionController: Sendable {
     /// A request for which `Accept` selects the rendition, and whose answer is not in memory.
     private struct NegotiatedMiss {
         /// For the selected rendition.
-        let request: RenditionRequest
+        var request: RenditionRequest
         let negotiation: Negotiation
         let accept: AcceptField
         /// Whether the client gets the source as it arrives instead of waiting for the rendition.
         let follows: Bool
         /// Whether the video is selected although the facts of the source could rule it out.
-        let lacksFacts: Bool
+        var lacksFacts: Bool
         let terms: ResponseTerms
 
-        init(
-            _ request: RenditionRequest, _ negotiation: Negotiation, _ accept: AcceptField, follows: Bool,
-            lacksFacts: Bool, _ terms: ResponseTerms
-        ) {
-            var request = request
-            if request.rendition != negotiation.original { request.alternative = negotiation.original }
-            request.sendsStillImages = true
-            self.request = request
-            self.negotiation = negotiation
-            self.accept = accept
-            self.follows = follows
-            self.lacksFacts = lacksFacts
-            self.terms = terms
-        }
-
-        /// The request for the source.
         var original: RenditionRequest { request.with(negotiation.original) }
 
         /// This miss with the rendition that is selected for a source with these facts.
         func selecting(for source: SourceFacts) -> NegotiatedMiss {
-            let selected = negotiation.rendition(for: accept, of: source)
-            return NegotiatedMiss(request.with(selected), negotiation, accept, follows: follows, lacksFacts: false, terms)
+            var miss = self
+            miss.request = request.with(negotiation.rendition(for: accept, of: source))
+            if miss.request.rendition != negotiation.original { miss.request.alternative = negotiation.original }
+            miss.lacksFacts = false
+            return miss
         }
     }
 
