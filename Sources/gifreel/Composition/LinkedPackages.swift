@@ -69,59 +69,47 @@ package struct LinkedPackages: Sendable {
 
 /// A version of a Debian package, in the order of Debian Policy section 5.6.12.
 package struct DebianVersion: Comparable, Sendable {
-    private let epoch: Int
-    private let upstream: [UInt8]
-    private let revision: [UInt8]
+    /// The keys of epoch, upstream version and revision.
+    private let keys: [[Int]]
 
     package init(_ text: String) {
-        let bytes = Array(text.utf8)
-        let colon = bytes.firstIndex(of: UInt8(ascii: ":"))
-        epoch = colon.flatMap { Int(String(decoding: bytes[..<$0], as: UTF8.self)) } ?? 0
-        let rest = bytes[(colon.map { $0 + 1 } ?? 0)...]
-        let hyphen = rest.lastIndex(of: UInt8(ascii: "-"))
-        upstream = Array(rest[..<(hyphen ?? rest.endIndex)])
-        revision = hyphen.map { Array(rest[($0 + 1)...]) } ?? []
+        let colon = text.firstIndex(of: ":")
+        let version = colon.map { text[$0...].dropFirst() } ?? text[...]
+        let hyphen = version.lastIndex(of: "-")
+        let revision = hyphen.map { version[$0...].dropFirst() } ?? ""
+        keys = [
+            [colon.flatMap { Int(text[..<$0]) } ?? 0], Self.key(version[..<(hyphen ?? version.endIndex)]), Self.key(revision),
+        ]
     }
 
-    package static func < (left: DebianVersion, right: DebianVersion) -> Bool { order(left, right) < 0 }
-
-    package static func == (left: DebianVersion, right: DebianVersion) -> Bool { order(left, right) == 0 }
-
-    /// Negative if `left` is older, positive if it is newer.
-    private static func order(_ left: DebianVersion, _ right: DebianVersion) -> Int {
-        if left.epoch != right.epoch { return left.epoch < right.epoch ? -1 : 1 }
-        let upstream = order(left.upstream[...], right.upstream[...])
-        return upstream != 0 ? upstream : order(left.revision[...], right.revision[...])
-    }
-
-    /// Compares non-digit parts and numbers alternately.
-    private static func order(_ left: ArraySlice<UInt8>, _ right: ArraySlice<UInt8>) -> Int {
-        var (left, right) = (left, right)
-        while !left.isEmpty || !right.isEmpty {
-            while left.first.map({ !isDigit($0) }) ?? false || right.first.map({ !isDigit($0) }) ?? false {
-                let difference = weight(left.first) - weight(right.first)
-                if difference != 0 { return difference }
-                left = left.dropFirst()
-                right = right.dropFirst()
-            }
-            let (a, b) = (left.prefix(while: isDigit), right.prefix(while: isDigit))
-            let (x, y) = (a.drop { $0 == UInt8(ascii: "0") }, b.drop { $0 == UInt8(ascii: "0") })
-            if x.count != y.count { return x.count - y.count }
-            if let pair = zip(x, y).first(where: { $0 != $1 }) { return Int(pair.0) - Int(pair.1) }
-            left = left.dropFirst(a.count)
-            right = right.dropFirst(b.count)
+    package static func < (left: DebianVersion, right: DebianVersion) -> Bool {
+        for (a, b) in zip(left.keys, right.keys) where a != b {
+            // The end of a text comes after a tilde.
+            let zeros = Array(repeating: 0, count: max(a.count, b.count))
+            return (a + zeros[a.count...]).lexicographicallyPrecedes(b + zeros[b.count...])
         }
-        return 0
+        return false
+    }
+
+    /// Returns alternately the weights of the characters before a number, which a zero ends, and the number. Zeros at the end make
+    /// no difference.
+    private static func key(_ text: Substring) -> [Int] {
+        var key: [Int] = []
+        var rest = text.utf8[...]
+        while !rest.isEmpty {
+            let digits = rest.drop { !isDigit($0) }.prefix(while: isDigit)
+            key += rest[..<digits.startIndex].map(weight) + [0, digits.isEmpty ? 0 : Int(Substring(digits)) ?? .max]
+            rest = rest[digits.endIndex...]
+        }
+        while key.last == 0 { key.removeLast() }
+        return key
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
     /// A tilde comes before the end, which comes before letters, which come before all else.
-    private static func weight(_ byte: UInt8?) -> Int {
-        guard let byte, !isDigit(byte) else { return 0 }
+    private static func weight(_ byte: UInt8) -> Int {
         if byte == UInt8(ascii: "~") { return -1 }
-        let isLetter =
-            (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
-        return isLetter ? Int(byte) : Int(byte) + 256
+        return (0x61...0x7A).contains(byte | 0x20) ? Int(byte) : Int(byte) + 256
     }
 }
