@@ -66,9 +66,6 @@ final class HistogramInstrument: MetricInstrument, TimerHandler {
             state.sum += value
         }
     }
-
-    /// Does nothing: the unit is in the family's name.
-    func preferDisplayUnit(_ unit: TimeUnit) {}
 }
 
 /// The counters of a family with one label. The label's values come from this program, so their number is bounded.

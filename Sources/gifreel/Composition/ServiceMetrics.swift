@@ -25,24 +25,24 @@ struct ServiceMetrics: Sendable {
         let now = core.cache.statistics()
         let hits = MetricFamily("gifreel_cache_hits_total", .counter, "Lookups that found a rendition, by tier.")
         let space = core.cache.space()
-        let files: [MetricSample]? = space.flatMap { space in
-            guard let free = space.disk.freeFiles else { return nil }
-            return [
+        var samples: [MetricSample] = []
+        if let space, let free = space.disk.freeFiles {
+            samples += [
                 .gauge(
                     "gifreel_cache_disk_files", space.disk.allFiles,
                     "Files that the file system of the cache can hold; missing if it has no limit."),
                 .gauge("gifreel_cache_disk_free_files", free, "Files that the file system of the cache can still take."),
             ]
         }
-        let bytes: [MetricSample]? = space.map { space in
-            [
+        if let space {
+            samples += [
                 .gauge("gifreel_cache_disk_free_bytes", space.disk.freeBytes, "Free bytes of the file system of the cache."),
                 .gauge(
                     "gifreel_cache_disk_min_free_bytes", space.minFreeBytes,
                     "The setting cache.min_free_bytes: below it, renditions are evicted and new ones are not stored."),
             ]
         }
-        return (files ?? []) + (bytes ?? []) + [
+        return samples + [
             .counter("gifreel_cache_orphans_total", now.orphans, "Files without a row in the database that were removed."),
             .gauge("gifreel_cache_objects", now.objects, "Renditions stored."),
             .gauge("gifreel_cache_bytes", now.bytes, "Bytes of renditions stored."),
@@ -113,23 +113,18 @@ struct ServiceMetrics: Sendable {
                 "gifreel_store_dropped_writes_total", now.droppedWrites,
                 "Writes dropped because the queue was full or they cannot succeed."),
         ]
-        for (operation, calls) in now.calls.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
-            samples.append(
-                .counter(
-                    "gifreel_store_requests_total", calls.count, "Requests to the shared store, by operation.",
-                    [("operation", operation.rawValue)]))
-            samples.append(
+        for (operation, calls) in now.calls {
+            let labels = [("operation", operation.rawValue)]
+            samples += [
+                .counter("gifreel_store_requests_total", calls.count, "Requests to the shared store, by operation.", labels),
                 .counter(
                     "gifreel_store_request_seconds_total", calls.time / .seconds(1),
-                    "Time of requests to the shared store, by operation.", [("operation", operation.rawValue)]))
+                    "Time of requests to the shared store, by operation.", labels),
+            ]
         }
-        for (cause, count) in now.failures.sorted(by: { $0.key < $1.key }) {
-            samples.append(
-                .counter(
-                    "gifreel_store_failures_total", count, "Requests to the shared store that failed, by cause.",
-                    [("cause", cause)]))
-        }
-        return samples
+        let failures = MetricFamily(
+            "gifreel_store_failures_total", .counter, "Requests to the shared store that failed, by cause.")
+        return samples + now.failures.map { MetricSample(failures, $1, [("cause", $0)]) }
     }
 
     private func clusterSamples() -> [MetricSample] {
@@ -138,7 +133,9 @@ struct ServiceMetrics: Sendable {
         let flights = MetricFamily(
             "gifreel_cluster_flights_total", .counter, "Misses by the part of this node: led, followed, found or alone.")
         let purges = MetricFamily("gifreel_cluster_purges_total", .counter, "Entries of the purge stream, added or applied.")
-        var samples: [MetricSample] = [
+        let errors = MetricFamily(
+            "gifreel_cluster_errors_total", .counter, "Errors of Redis and of its connections, by kind.")
+        let samples: [MetricSample] = [
             .counter("gifreel_cluster_commands_total", now.commands, "Commands sent to Redis."),
             .counter("gifreel_cluster_round_trips_total", now.roundTrips, "Round trips to Redis."),
             .counter(
@@ -158,13 +155,7 @@ struct ServiceMetrics: Sendable {
             .gauge("gifreel_cluster_shared", cluster.isSharing ? 1 : 0, "1 while this node takes part in the cluster."),
             .gauge("gifreel_cluster_nodes", cluster.nodeCount, "Live nodes."),
         ]
-        for (kind, count) in now.errors.sorted(by: { $0.key < $1.key }) {
-            samples.append(
-                .counter(
-                    "gifreel_cluster_errors_total", count, "Errors of Redis and of its connections, by kind.", [("kind", kind)])
-            )
-        }
-        return samples
+        return samples + now.errors.map { MetricSample(errors, $1, [("kind", $0)]) }
     }
 
     private func serverSamples() -> [MetricSample] {
