@@ -4,6 +4,7 @@ internal import HTTPClient
 internal import Prewarm
 internal import Settings
 internal import SystemIO
+internal import Web
 
 /// The arguments of commands that control a running server, and the requests made with them.
 struct AdminServer: ParsableArguments {
@@ -36,25 +37,19 @@ struct AdminServer: ParsableArguments {
 
     static func validate(_ server: String) throws {
         if ServerClient.socketPath(server) != nil { return }
-        guard isURL(server) else {
-            throw ValidationError(
-                "--server is “\(server)”; it must be an http or https URL, such as http://127.0.0.1:8080, or unix: and the path of a socket."
-            )
-        }
+        try validateURL("--server", server, example: "http://127.0.0.1:8080, or unix: and the path of a socket")
     }
 
-    /// Checks the address of a server that pages also refer to, which must be a URL.
-    static func validatePublic(_ server: String) throws {
-        guard isURL(server) else {
-            throw ValidationError("--server is “\(server)”; it must be an http or https URL, such as https://gifs.example.com.")
+    /// Checks the value of an option that must be a URL.
+    static func validateURL(_ option: String, _ text: String, example: String) throws {
+        guard ["http://", "https://"].contains(where: text.hasPrefix) else {
+            throw ValidationError("\(option) is “\(text)”; it must be an http or https URL, such as \(example).")
         }
     }
 
     /// Checks the address of a page.
     static func validateBase(_ base: String) throws {
-        guard isURL(base) else {
-            throw ValidationError("--base is “\(base)”; it must be an http or https URL, such as https://example.com/gifs/.")
-        }
+        try validateURL("--base", base, example: "https://example.com/gifs/")
     }
 
     private struct Refusal: Decodable {
@@ -68,8 +63,6 @@ struct AdminServer: ParsableArguments {
         let hint = answer.status == 404 ? " (Is admin.token set on the server?)" : ""
         return "\(refusal.map { "\($0.code): \($0.detail)" } ?? answer.statusText)\(hint)"
     }
-
-    private static func isURL(_ server: String) -> Bool { server.hasPrefix("http://") || server.hasPrefix("https://") }
 
     /// Returns the token from the argument, or from the environment, which may name a file that contains it.
     ///
@@ -105,5 +98,29 @@ struct AdminServer: ParsableArguments {
             throw SettingsError("The answer does not come from a Gifreel server of this version.")
         }
         return document
+    }
+}
+
+/// The arguments of the commands that read the settings as the server does.
+struct SettingsArguments: ParsableArguments {
+    @Option(
+        name: .customLong("config"), help: "A YAML file with settings.", completion: .file(extensions: ["yaml", "yml"]))
+    var file: String?
+
+    @Option(name: .customLong("set"), help: "Sets a setting, such as --set server.port=0. Can be repeated.")
+    var values: [String] = []
+
+    /// Reads flags, environment and file. Blocks while files are read.
+    func read() throws(SettingsError) -> SettingsReader.Result {
+        try SettingsReader.read(file: file, environment: ProcessInfo.processInfo.environment, flags: values)
+    }
+}
+
+extension SettingsError {
+    /// The problem of the request that the arguments describe.
+    init(_ problem: Problem) { self.init(problem.detail) }
+    /// The error of a worker process that cannot be started.
+    static func noWorker(_ error: SystemError) -> SettingsError {
+        SettingsError("The worker process cannot be started: \(error).")
     }
 }
