@@ -10,6 +10,7 @@ internal import Renditions
 package import Sandbox
 internal import Settings
 internal import Store
+internal import Synchronization
 package import SystemIO
 internal import Telemetry
 internal import Web
@@ -278,5 +279,113 @@ extension UploadAdmission.Limits {
         self.init(
             uploads: (configuration.pool.workers + configuration.pool.queue) * 4,
             bytes: configuration.settings.transcode.queueBytes.bytes / 2)
+    }
+}
+
+/// One revision of the settings and the policy values created from it. A reload replaces it as a whole, so no request is
+/// answered by a mixture of old and new settings.
+final class ServiceRevision: Sendable {
+    let configuration: ServiceConfiguration
+    let logger: Logger
+    let pipeline: RenditionPipeline
+    let handler: WebHandler
+
+    init(_ configuration: ServiceConfiguration, _ core: RenditionCore, _ web: WebHandler.Dependencies, logger: Logger) {
+        self.configuration = configuration
+        self.logger = logger
+        pipeline = core.pipeline(configuration, logger: logger)
+        handler = WebHandler(configuration.web, pipeline: pipeline, web, logger: logger)
+    }
+}
+
+/// The current revision. Any thread.
+final class CurrentRevision: HTTPHandler {
+    private let current: Mutex<ServiceRevision>
+
+    init(_ first: ServiceRevision) {
+        current = Mutex(first)
+    }
+
+    var value: ServiceRevision { current.withLock { $0 } }
+
+    /// Makes a revision the current one and returns the previous one.
+    func replace(with new: ServiceRevision) -> ServiceRevision {
+        current.withLock { current in
+            defer { current = new }
+            return current
+        }
+    }
+
+    func respond(to request: borrowing HTTPRequest) -> HTTPReply {
+        // Only the handler is retained: every event loop changes the revision's reference count otherwise.
+        current.withLock { $0.handler }.respond(to: request)
+    }
+
+    func response(to error: HTTPProtocolError) -> HTTPResponse {
+        current.withLock { $0.handler }.response(to: error)
+    }
+}
+
+/// Lets finished requests through to the access log while the log's level permits them.
+final class AccessLogGate: HTTPObserver {
+    private let log: any HTTPObserver
+    private let isOpen: Atomic<Bool>
+
+    init(_ log: any HTTPObserver, isOpen: Bool) {
+        self.log = log
+        self.isOpen = Atomic(isOpen)
+    }
+
+    func set(isOpen: Bool) {
+        self.isOpen.store(isOpen, ordering: .relaxed)
+    }
+
+    func requestsFinished(_ batch: HTTPAccessBatch) {
+        if isOpen.load(ordering: .relaxed) { log.requestsFinished(batch) }
+    }
+}
+
+/// The tracer of requests, and the exporter of its spans.
+struct TraceExport: Sendable {
+    let tracer: OTLPTracer
+    private let exporter: SpanExporter?
+
+    /// The time limit of one request to the collector.
+    private static let requestTimeout = Duration.seconds(5)
+    /// The statuses after which a request may be repeated. The protocol forbids that after all others (OTLP 1.0, retryable
+    /// response codes).
+    private static let temporary: Set = [429, 502, 503, 504]
+    /// The time for which a stop waits for the remaining spans.
+    private static let drainTimeout = Duration.seconds(3)
+
+    /// Exports nothing without `tracing.endpoint`.
+    ///
+    /// - Parameter client: Sends the spans.
+    init(_ configuration: ServiceConfiguration, client: HTTPClient, registry: PrometheusRegistry, logger: Logger) {
+        let settings = configuration.settings.tracing
+        guard let endpoint = settings.endpoint else {
+            (tracer, exporter) = (OTLPTracer(nil, share: 0), nil)
+            return
+        }
+        let node = configuration.settings.cluster.node ?? NodeName.current
+        let exporter = SpanExporter(
+            TraceResource(service: "gifreel", version: Gifreel.version, node: node),
+            limits: SpanExporter.limits(items: settings.queue),
+            meter: LabelledCounter(MetricFamily.traceSpans, label: "result", values: SpanExporter.results, factory: registry),
+            logger: logger
+        ) { document in
+            var request = ClientRequest(
+                "POST", endpoint, fields: settings.headers + ["Content-Type: application/json"],
+                body: .bytes(Array(document.utf8)), timeout: Self.requestTimeout)
+            request.userAgent = "gifreel/\(Gifreel.version)"
+            return await client.deliver(request, temporary: Self.temporary)
+        }
+        self.exporter = exporter
+        tracer = OTLPTracer(exporter, share: Double(settings.sample) / 100)
+    }
+
+    /// Sends the remaining spans, within a limit.
+    func stop() async {
+        await exporter?.stop(within: Self.drainTimeout)
     }
 }
