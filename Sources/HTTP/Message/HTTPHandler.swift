@@ -72,6 +72,4 @@ package struct HTTPBodyWriter: Sendable {
 }
 
 /// The client of a streamed body has closed the connection.
-package struct HTTPClientLeft: Error, Equatable, Sendable {
-    package init() {}
-}
+package struct HTTPClientLeft: Error, Equatable, Sendable {}

@@ -1,6 +1,9 @@
+internal import Digests
+internal import Fetch
 internal import HTTP
 internal import Renditions
 internal import Store
+internal import SystemIO
 
 /// `Cache-Control` and related fields: how long caches may store a response.
 struct CachingFields: Sendable {
@@ -114,5 +117,78 @@ struct CachingFields: Sendable {
 extension RenditionResult.Provenance {
     fileprivate var isStale: Bool {
         if case .stale = self { true } else { false }
+    }
+}
+
+/// The tags by which a CDN purges all responses made from a source, or from all sources of a host.
+///
+/// They are hashes, because a response of a mount must not reveal its origin.
+struct CDNTags: Equatable {
+    let host: String
+    let source: String
+
+    /// - Parameter sourceURL: In canonical form.
+    init(_ sourceURL: String) {
+        host = "gifreel-host-" + Self.hash(Self.host(of: sourceURL))
+        source = "gifreel-source-" + Self.hash(sourceURL)
+    }
+
+    /// The host of a URL; the bucket of an object in S3.
+    private static func host(of sourceURL: String) -> String {
+        if sourceURL.hasPrefix(SourceURL.s3Scheme) {
+            return String(sourceURL.dropFirst(SourceURL.s3Scheme.count).prefix { $0 != "/" })
+        }
+        return (try? SourceURL(sourceURL))?.host ?? ""
+    }
+
+    /// The first 16 hexadecimal digits of the SHA-256 of a text.
+    private static func hash(_ text: String) -> String {
+        Hex.encode(SHA256.hash(text.utf8).prefix(8))
+    }
+
+    /// The tags as the large CDNs read them: separated by commas in `Cache-Tag`, by spaces in `Surrogate-Key`.
+    var fields: HTTPHeaders {
+        ["Cache-Tag": "\(host),\(source)", "Surrogate-Key": "\(host) \(source)"]
+    }
+}
+
+/// Values of `Cache-Status` (RFC 9211).
+enum CacheStatusField {
+    /// The value for a result. It has at most one `detail`: a truncated source, or else the provenance.
+    static func value(_ provenance: RenditionResult.Provenance, isIncomplete: Bool = false) -> String {
+        let (status, detail): (String, String?) =
+            switch provenance {
+            case .hit: ("gifreel; hit", nil)
+            // Only a negative integer means stale (section 2.5), so an age of 0 counts as one second.
+            case .stale(let age): ("gifreel; hit; ttl=\(-max(age, 1))", nil)
+            case .stored: ("gifreel; fwd=miss; stored", nil)
+            case .renewed: ("gifreel; fwd=stale; fwd-status=304; stored", nil)
+            case .unstored(let reason): ("gifreel; fwd=miss", reason.token)
+            case .collapsed: ("gifreel; fwd=miss; collapsed", nil)
+            case .shared: ("gifreel; fwd=miss; stored", "shared")
+            case .followed: ("gifreel; fwd=miss; collapsed", "shared")
+            }
+        let shown = isIncomplete ? "incomplete-source" : detail
+        return shown.map { "\(status); detail=\($0)" } ?? status
+    }
+
+    /// The value for a source that is passed on.
+    static let followed = "gifreel; fwd=miss; detail=original"
+}
+
+extension UnstoredReason {
+    /// The reason as a token for `Cache-Status` (RFC 9211 section 2.8).
+    var token: String {
+        switch self {
+        case .unwanted: "origin-forbids"
+        case .purged: "purged"
+        case .tooLarge: "too-large"
+        case .diskFull: "disk-full"
+        case .lowSpace: "low-space"
+        case .readOnly: "read-only"
+        case .directoryLost: "directory-lost"
+        case .unavailable: "busy"
+        case .failed: "disk-error"
+        }
     }
 }
