@@ -372,6 +372,26 @@ import Testing
         }
     }
 
+    /// The index has its own timescale (ISO/IEC 14496-12 §8.16.3), whose times libavformat takes for those of the track.
+    @Test(arguments: [0, 600_000]) func theTimescaleOfAnIndexIsNotThatOfTheTrack(begin: Int) throws {
+        let clip = try Self.clip(
+            "-c:v libx264 -pix_fmt yuv420p -bf 0 -g 3 -video_track_timescale 1000 -movflags frag_keyframe+dash")
+        var patch = BoxPatch(clip)
+        try #require(!patch.positions("sidx").isEmpty && patch.positions("tfdt").count == 2)
+        func shift(_ type: String, _ place: Int, _ number: Int, by begin: Int, times factor: Int = 1) {
+            let start = patch.positions(type)[number] + place
+            let value = patch.bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
+            patch = patch.writing(Self.number((value + begin) * factor), at: place, of: type, number: number)
+        }
+        for number in 0..<2 { shift("tfdt", 12, number, by: begin) }
+        // Timescale, time and the duration of the only fragment of each index.
+        for number in patch.positions("sidx").indices {
+            for (place, begin) in [(12, 0), (20, begin), (40, 0)] { shift("sidx", place, number, by: begin, times: 10) }
+        }
+        let summary = try Animation.compose(patch.bytes).summary
+        #expect(summary.delays == Array(repeating: 10, count: 6) && summary.ending == .complete)
+    }
+
     /// The standard forbids them. As in Chromium, a negative duration is 1, and what follows is shortened.
     @Test func negativeDurationsAreNotHuge() throws {
         let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -use_editlist 0 -video_track_timescale 1000")

@@ -150,8 +150,12 @@ final class ClipContainer {
         tracks.first { Int($0.number) == Int(stream.pointee.id) }
     }
 
-    /// Returns the time from which a track's duration and its edits count, in units of the track: 0 unless its fragments begin later.
-    func start(of stream: UnsafeMutablePointer<AVStream>) -> Int64 { boxes(of: stream)?.start(in: bytes) ?? 0 }
+    /// Returns the time from which a track's duration and its edits count, in units of the track: 0 unless its fragments begin
+    /// later. Nil if the duration has other units.
+    func start(of stream: UnsafeMutablePointer<AVStream>) -> Int64? {
+        guard let boxes = boxes(of: stream) else { return 0 }
+        return boxes.start(in: bytes, timescale: stream.pointee.time_base.den)
+    }
 
     /// Whether some samples of a track are encrypted (ISO/IEC 23001-7 §4.1, RFC 9559 §5.1.4.1.31).
     func isEncrypted(_ stream: UnsafeMutablePointer<AVStream>) -> Bool {

@@ -81,8 +81,8 @@ struct ClipIndex: Sendable {
         let length = lastDuration(
             container, stream, length: boxes?.length ?? 0, edits, ofPacket: last.duration, hasHidden: hidden > 0)
         // If an edit list begins with an empty edit, players show the first picture from the start.
-        let begin = edits?.beginsEmpty ?? false ? container.start(of: stream) : .max
-        let start = min(begin, frames.first?.time ?? 0)
+        let begin = edits?.beginsEmpty ?? false ? container.start(of: stream) : nil
+        let start = min(begin ?? .max, frames.first?.time ?? 0)
         try setDelays(
             stream.pointee.time_base, from: start, last: length, isClip: container.format.isVideo, limits: limits)
     }
@@ -136,8 +136,9 @@ struct ClipIndex: Sendable {
                 if let rest = Self.rest(ofTable, edits, after: before, base, hasHidden: hasHidden) { return rest }
             }
             // The headers count hidden pictures, too.
-            let isStated = !isUnknown && !hasHidden
-            let (whole, tooLarge) = stream.pointee.duration.subtractingReportingOverflow(container.start(of: stream))
+            let start = container.start(of: stream)
+            let isStated = !isUnknown && !hasHidden && start != nil
+            let (whole, tooLarge) = stream.pointee.duration.subtractingReportingOverflow(start ?? 0)
             if isStated, !tooLarge, whole > before { return whole - before }
             // The packet's duration may be the track's default. Sound may outlast the pictures.
             if isStated, container.isOnlyTrack || ofPacket <= 0, let whole = container.duration, base.num > 0 {

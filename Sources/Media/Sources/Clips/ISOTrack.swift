@@ -95,11 +95,18 @@ struct ISOTrack {
     ///
     /// It is the origin of the duration that libavformat reports: a presentation time if an index of the fragments (§8.16.3)
     /// precedes them, or else a decoding time (§8.8.12).
-    func start(in bytes: UnsafeRawBufferPointer) -> Int64 {
+    ///
+    /// - Parameter timescale: Units of the track per second.
+    /// - Returns: Nil if the index has another timescale, in which libavformat then reports the duration.
+    func start(in bytes: UnsafeRawBufferPointer, timescale: CInt) -> Int64? {
         guard isInFragments else { return 0 }
         var found: Int64?
+        var isForeign = false
         ISOBoxes.forEach(in: bytes) { box in
-            if box.type == "sidx", ISOBoxes.number(box.body, 4) == number { found = Self.time(box.body, 12) }
+            if box.type == "sidx", ISOBoxes.number(box.body, 4) == number {
+                found = Self.time(box.body, 12)
+                isForeign = ISOBoxes.number(box.body, 8) != timescale
+            }
             guard box.type == "moof" else { return found == nil }
             ISOBoxes.forEach(in: box.body) { part in
                 guard part.type == "traf", let header = ISOBoxes.first("tfhd", in: part.body),
@@ -110,7 +117,7 @@ struct ISOTrack {
             }
             return found == nil
         }
-        return found ?? 0
+        return isForeign ? nil : found ?? 0
     }
 
     /// Returns the time at a position, which has 64 bits in version 1 of a box.
