@@ -66,7 +66,7 @@ final class CacheDirectory: Sendable {
 
     /// Makes the names of the files directly in the directory durable.
     func syncNames() throws(SystemError) {
-        try retryingOnInterrupt("fsync") { fsync(root.number) }
+        try syncDirectory(root.number)
     }
 
     /// Reserves space that ``giveUpReserve()`` frees, if enough stays free. On failure, there is no reserve until the next
@@ -138,6 +138,15 @@ func openDescriptor(_ name: String, below directory: Int32, flags: Int32) throws
     let number = clinux_openat(directory, name, flags, 0o644)
     guard number >= 0 else { throw .last("open(\(name))") }
     return OwnedDescriptor(taking: number)
+}
+
+/// Makes the names in an open directory durable, unless its file system cannot, as old CIFS and vboxsf.
+func syncDirectory(_ number: Int32) throws(SystemError) {
+    do throws(SystemError) {
+        try retryingOnInterrupt("fsync") { fsync(number) }
+    } catch {
+        guard [EINVAL, ENOSYS, EOPNOTSUPP].contains(error.code) else { throw error }
+    }
 }
 
 func copyBytes(of file: SharedDescriptor, _ count: Int, to target: Int32) throws(SystemError) {

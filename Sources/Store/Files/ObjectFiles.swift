@@ -37,8 +37,7 @@ final class ObjectFiles: Sendable {
         let path = Self.path(name)
         if mkdirat(objects.number, String(path.prefix(2)), 0o755) == 0 {
             // The directory must be durable before the name of a file in it.
-            let number = objects.number
-            try retryingOnInterrupt("fsync") { fsync(number) }
+            try syncDirectory(objects.number)
         } else if errno != EEXIST {
             throw SystemError.last("mkdir")
         }
@@ -57,8 +56,7 @@ final class ObjectFiles: Sendable {
     func syncNames(beside name: RenditionName) throws(SystemError) {
         let path = String(Self.path(name).prefix(2))
         let directory = try openDescriptor(path, below: objects.number, flags: O_RDONLY | O_DIRECTORY)
-        let number = directory.number
-        try retryingOnInterrupt("fsync") { fsync(number) }
+        try syncDirectory(directory.number)
     }
 
     /// Removes a rendition's file. Readers that have it open are not affected.

@@ -54,6 +54,7 @@ void csystemcalls_end(void);
 /// The numbers of system calls.
 enum csystemcalls_number {
     csystemcalls_capset = SYS_capset,
+    csystemcalls_fsync = SYS_fsync,
     csystemcalls_linkat = SYS_linkat,
     csystemcalls_memfd_create = SYS_memfd_create,
     // The same on every architecture; headers older than the kernel lack them.

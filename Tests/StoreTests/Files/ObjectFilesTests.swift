@@ -100,6 +100,33 @@ import Testing
         withExtendedLifetime(files) {}
     }
 
+    /// As on old CIFS and vboxsf.
+    @Test(arguments: [EINVAL, ENOSYS, EOPNOTSUPP, EIO, ENOSPC])
+    func aFileIsStoredWhereDirectoriesCannotBeSynced(_ code: Int32) throws {
+        let file = try staged([1])
+        let (directory, name) = (self.directory, RenditionName.test("a"))
+        // The filter of system calls ends with the thread.
+        let codes = try atOnce(1) { _ -> [Int32] in
+            guard csystemcalls_refuse(Int32(bitPattern: csystemcalls_fsync.rawValue), code) == 0 else { return [] }
+            let steps: [() throws -> Void] = [
+                { try directory.objects.link(file, as: name) },
+                { try directory.objects.syncNames(beside: name) },
+                { try directory.syncNames() },
+            ]
+            return steps.map { step in
+                do {
+                    try step()
+                    return 0
+                } catch {
+                    return (error as? SystemError)?.code ?? -1
+                }
+            }
+        }[0]
+        let isFailure = [EIO, ENOSPC].contains(code)
+        #expect(codes == [Int32](repeating: isFailure ? code : 0, count: 3))
+        if !isFailure { #expect(try bytes(name) == [1]) }
+    }
+
     @Test func aStagedFileIsTakenOnce() throws {
         let file = try staged([1])
         #expect(!file.isInMemory)
