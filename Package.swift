@@ -165,7 +165,7 @@ let package = Package(
             swiftSettings: strict + optimized),
         .testTarget(name: "StructureTests", swiftSettings: strict),
         .testTarget(name: "TestSupportTests", dependencies: ["TestSupport"], swiftSettings: strict),
-        .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: strict),
+        .testTarget(name: "SystemIOTests", dependencies: ["SystemIO", "CSystemCalls", "TestSupport"], swiftSettings: strict),
         .testTarget(
             name: "MediaTests", dependencies: ["Media", "SystemIO", "TestSupport"],
             exclude: ["Fuzzing/Corpus", "Fuzzing/gif.dict", "Fuzzing/apng.dict", "Fuzzing/webp.dict", "Fuzzing/clip.dict"],

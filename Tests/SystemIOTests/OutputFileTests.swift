@@ -1,4 +1,5 @@
 import CLinux
+import CSystemCalls
 import Foundation
 import Glibc
 import TestSupport
@@ -59,6 +60,20 @@ import Testing
             #expect(try folder.text(name) == text)
         }
         #expect(folder.names() == [name])
+    }
+
+    /// AppArmor may refuse to name a file that has no name.
+    @Test(arguments: [ENOENT, EACCES, EPERM]) func aFileIsWrittenThatCouldGetNoNameLater(_ code: Int32) throws {
+        let folder = try ScratchDirectory()
+        let path = folder.path("a")
+        // The filter of system calls ends with the thread.
+        let isWritten = try atOnce(1) { _ in
+            csystemcalls_refuse(Int32(bitPattern: csystemcalls_linkat.rawValue), code) == 0
+                && (try? Files.write("new", to: path)) != nil
+        }[0]
+        #expect(isWritten)
+        #expect(folder.names() == ["a"])
+        #expect(try folder.text("a") == "new")
     }
 
     @Test func aPathThatNoFileCanHaveIsRefusedAtOnce() throws {

@@ -8,7 +8,7 @@ internal import SystemIO
 ///       lock              locked with flock(2) by the server that uses the directory, whose process id it contains
 ///       ledger.sqlite     everything that is known about the objects, and other owners' tables, with SQLite's log beside it
 ///       objects/ab/cd….mp4  one rendition per file: exactly its bytes, named by its 64-digit id
-///       staging/          renditions being written, on file systems without O_TMPFILE; emptied at the start
+///       staging/          renditions being written, where files cannot be named later; emptied at the start
 ///       reserve           space that a purge on a full disk gives up
 ///
 /// Why a database, and not a trailer, attributes or a second file per rendition: a trailer would make the file differ from what

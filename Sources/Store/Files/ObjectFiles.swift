@@ -8,6 +8,8 @@ internal import SystemIO
 final class ObjectFiles: Sendable {
     private let objects: SharedDescriptor
     private let staging: SharedDescriptor
+    /// Whether staged files have no names.
+    private let hasUnnamed: Bool
 
     /// Opens both directories, and creates those that are missing.
     ///
@@ -18,6 +20,7 @@ final class ObjectFiles: Sendable {
         }
         objects = SharedDescriptor(try openDescriptor("objects", below: root, flags: O_RDONLY | O_DIRECTORY))
         staging = SharedDescriptor(try openDescriptor("staging", below: root, flags: O_RDONLY | O_DIRECTORY))
+        hasUnnamed = Files.canNameLater("/proc/self/fd/\(staging.number)/\(StagedFile.uniqueName())")
     }
 
     /// Whether both directories still have their names below `path`.
@@ -46,8 +49,8 @@ final class ObjectFiles: Sendable {
             return
         }
         guard linkat(staging.number, stagedName, objects.number, path, 0) != 0 else { return }
-        // exFAT and some network file systems have no hard links. rename(2) would replace a file.
-        guard [EPERM, ENOSYS, EOPNOTSUPP].contains(errno) else { throw .last("linkat") }
+        // exFAT and some network file systems have no hard links, and AppArmor may refuse them. rename(2) would replace a file.
+        guard [EPERM, EACCES, ENOSYS, EOPNOTSUPP].contains(errno) else { throw .last("linkat") }
         guard try length(name) == nil else { throw SystemError("rename", code: EEXIST) }
         guard renameat(staging.number, stagedName, objects.number, path) == 0 else { throw .last("rename") }
     }
@@ -111,12 +114,14 @@ final class ObjectFiles: Sendable {
 
     // MARK: Staged files
 
-    /// Creates a file to write a rendition into, without a name if the file system supports O_TMPFILE.
+    /// Creates a file to write a rendition into, without a name if it can get one later.
     func createStaged() throws(SystemError) -> StagedFile {
-        // Opens it through /proc, since O_TMPFILE requires a path and this directory may have been moved.
-        let number = clinux_open_tmpfile("/proc/self/fd/\(staging.number)", 0o644)
-        if number >= 0 { return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), in: self) }
-        guard [EOPNOTSUPP, EISDIR, EINVAL].contains(errno) else { throw .last("open(O_TMPFILE)") }
+        if hasUnnamed {
+            // Opens it through /proc, since O_TMPFILE requires a path and this directory may have been moved.
+            let number = clinux_open_tmpfile("/proc/self/fd/\(staging.number)", 0o644)
+            guard number >= 0 else { throw .last("open(O_TMPFILE)") }
+            return StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), in: self)
+        }
         let name = StagedFile.uniqueName()
         let descriptor = try openDescriptor(name, below: staging.number, flags: O_RDWR | O_CREAT | O_EXCL)
         return StagedFile(SharedDescriptor(descriptor), in: self, name: name)

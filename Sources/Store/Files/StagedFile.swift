@@ -10,7 +10,7 @@ package import SystemIO
 package final class StagedFile: Sendable {
     /// Open for reading and writing.
     package let descriptor: SharedDescriptor
-    /// Its name in `staging/`, on file systems without O_TMPFILE.
+    /// Its name in `staging/`, where files cannot be named later.
     let name: String?
     /// The directory in which it can be published; nil for a file in memory.
     let files: ObjectFiles?

@@ -1,3 +1,4 @@
+internal import CLinux
 internal import Glibc
 
 /// A failure to read, write or create a file or directory. The description is a sentence with the path and the reason.
@@ -102,6 +103,19 @@ package enum Files {
     package static func isSocket(_ path: String) -> Bool? {
         var status = stat()
         return lstat(path, &status) == 0 ? status.st_mode & S_IFMT == S_IFSOCK : nil
+    }
+
+    /// Whether a file without a name (O_TMPFILE) can get one later. Some file systems have no such files, naming one requires
+    /// `/proc`, and AppArmor may refuse it.
+    ///
+    /// - Parameter path: A path that names nothing, at which this is tried.
+    package static func canNameLater(_ path: String) -> Bool {
+        let number = clinux_open_tmpfile(directory(of: path), 0o600)
+        guard number >= 0 else { return false }
+        defer { close(number) }
+        guard clinux_link_tmpfile(number, AT_FDCWD, path) == 0 else { return false }
+        unlink(path)
+        return true
     }
 
     /// Returns the path without its last component: `a/b` for `a/b/c`, `.` for `c`.

@@ -43,11 +43,13 @@ package struct OutputFile: Sendable {
         // Shorter than NAME_MAX, even if the target's name is not.
         let partial = "\(directory)/.gifreel-\(getpid())-\(UInt32.random(in: .min ... .max))"
         let mode: mode_t = status == nil ? 0o644 : 0o600
-        let unnamed = mayBeUnnamed ? Self.unnamedFile(in: directory, mode) : nil
-        let number = unnamed ?? clinux_openat(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, mode)
+        let isNamed = !mayBeUnnamed || !Files.canNameLater(partial)
+        let number =
+            isNamed
+            ? clinux_openat(AT_FDCWD, partial, O_RDWR | O_CREAT | O_EXCL, mode) : clinux_open_tmpfile(directory, mode)
         guard number >= 0 else { throw .last("open") }
         descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
-        place = .replacement(path: target, partial: partial, isNamed: unnamed == nil)
+        place = .replacement(path: target, partial: partial, isNamed: isNamed)
         guard let status, !Self.setOwner(of: number, like: status) else { return }
         let error = SystemError.last("fchmod")
         discard()
@@ -61,16 +63,6 @@ package struct OutputFile: Sendable {
         guard errno == ENOENT else { throw .last("stat") }
         // Only a directory can have a path that ends with a slash.
         guard !path.hasSuffix("/") else { throw SystemError("open", code: EISDIR) }
-        return nil
-    }
-
-    /// Creates an unnamed file, which vanishes with the process. Returns nil if the file system does not support it, or if the
-    /// file could not be named later, which requires `/proc`.
-    private static func unnamedFile(in directory: String, _ mode: mode_t) -> Int32? {
-        let number = clinux_open_tmpfile(directory, mode)
-        guard number >= 0 else { return nil }
-        if Files.exists("/proc/self/fd/\(number)") { return number }
-        close(number)
         return nil
     }
 

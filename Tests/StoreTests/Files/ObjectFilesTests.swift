@@ -78,8 +78,24 @@ import Testing
         #expect(try bytes(name) == [7])
     }
 
+    /// AppArmor may refuse the name, because it judges the file by a path that it does not have.
+    @Test(arguments: [ENOENT, EACCES, EPERM]) func aStagedFileHasANameIfItCannotGetOneLater(_ code: Int32) throws {
+        let path = temporary.path + "/c"
+        // The filter of system calls ends with the thread.
+        let staged = try atOnce(1) { _ -> StagedFile? in
+            guard csystemcalls_refuse(Int32(bitPattern: csystemcalls_linkat.rawValue), code) == 0 else { return nil }
+            return try? CacheDirectory(path: path).objects.createStaged()
+        }[0]
+        let file = try #require(staged)
+        #expect(temporary.files("c/staging") == [try #require(file.name)])
+        try DescriptorIO.write([1], to: file.number, at: 0)
+        let files = try #require(file.files)
+        try files.link(file, as: .test("a"))
+        #expect(try files.open(.test("a")).readAll() == [1])
+    }
+
     /// As on exFAT and some network file systems.
-    @Test(arguments: [EPERM, ENOSYS, EOPNOTSUPP]) func aFileIsRenamedWhereThereAreNoHardLinks(_ code: Int32) throws {
+    @Test(arguments: [EPERM, EACCES, ENOSYS, EOPNOTSUPP]) func aFileIsRenamedWhereThereAreNoHardLinks(_ code: Int32) throws {
         let files = try [[1], [2]].map(named)
         let (objects, name) = (directory.objects, RenditionName.test("a"))
         // The filter of system calls ends with the thread.
