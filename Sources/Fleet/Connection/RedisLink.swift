@@ -139,18 +139,6 @@ final class RedisLink: Sendable {
         if isDue { wakeup?.signal() }
     }
 
-    private func submit(_ commands: [RedisCommand], _ request: PendingRequest) {
-        let bytes = commands.flatMap(\.bytes)
-        let failure = state.withLock { state -> RedisError? in
-            guard state.isConnected else { return .unavailable("no connection") }
-            guard state.openCount < Self.maxRequests else { return .unavailable("too many commands wait for replies") }
-            state.openCount += 1
-            state.queue.append((request, bytes))
-            return nil
-        }
-        if let failure { request.finish(.failure(failure)) } else { wakeup?.signal() }
-    }
-
     // MARK: The thread
 
     private func run(_ wakeup: Wakeup, _ onEvent: (Event) -> Void, _ onMessage: ([UInt8]) -> Void) {
@@ -243,7 +231,16 @@ extension RedisLink: RedisCommands {
         if commands.isEmpty { return [] }
         if Task.isCancelled { throw .cancelled }
         let request = PendingRequest(commands.map(\.shape), deadline: time.now + limit)
-        submit(commands, request)
+        let bytes = commands.flatMap(\.bytes)
+        let failure = state.withLock { state -> RedisError? in
+            guard state.isConnected else { return .unavailable("no connection") }
+            guard state.openCount < Self.maxRequests else { return .unavailable("too many commands wait for replies") }
+            state.openCount += 1
+            state.queue.append((request, bytes))
+            return nil
+        }
+        if let failure { throw failure }
+        wakeup?.signal()
         return try await request.replies()
     }
 }
