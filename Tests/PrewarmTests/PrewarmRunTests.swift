@@ -125,7 +125,7 @@ import Testing
 
 @Suite("A run prints a summary and writes a report") struct RunReportTests {
     private func result(_ url: String, _ outcome: PrewarmOutcome, options: [String: String] = [:]) -> PrewarmResult {
-        PrewarmResult(PrewarmEntry(url: url, options: options), outcome)
+        PrewarmResult(entry: PrewarmEntry(url: url, options: options), outcome: outcome)
     }
 
     private func totals(_ results: [PrewarmResult]) -> PrewarmTotals {

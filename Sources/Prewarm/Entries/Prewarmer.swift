@@ -1,8 +1,12 @@
-internal import Fleet
-internal import Renditions
+package import Fleet
+package import Renditions
 internal import Sandbox
 internal import Store
 internal import SystemIO
+
+extension PrewarmOutcome {
+    package typealias Describe = @Sendable (RenditionError) -> PrewarmOutcome
+}
 
 /// Brings one entry into the cache at a lower priority than visitors' requests, and retries transient errors.
 struct Prewarmer: Sendable {

@@ -51,7 +51,9 @@ package final class PrewarmRun: Sendable {
     /// The finished entries in the order of the list.
     package var results: [PrewarmResult] {
         state.withLock { state in
-            entries.indices.compactMap { index in state.outcomes[index].map { PrewarmResult(entries[index], $0) } }
+            entries.indices.compactMap { index in
+                state.outcomes[index].map { PrewarmResult(entry: entries[index], outcome: $0) }
+            }
         }
     }
 
@@ -122,5 +124,36 @@ package final class RunJournal: Sendable {
     package func remove() {
         var status = stat()
         if lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG { unlink(path) } else { truncate(path, 0) }
+    }
+}
+
+/// A finished entry.
+package struct PrewarmResult: Sendable, Hashable {
+    package let entry: PrewarmEntry
+    package let outcome: PrewarmOutcome
+}
+
+package struct PrewarmTotals: Sendable, Hashable {
+    package private(set) var hits = 0
+    package private(set) var new = 0
+    package private(set) var failed = 0
+    /// Bytes of the renditions that are in the cache.
+    package private(set) var bytes = 0
+    package private(set) var sourceBytes = 0
+    /// The bytes by which the renditions are smaller than their sources.
+    package private(set) var saved = 0
+
+    /// The number of finished entries, failures included.
+    package var done: Int { hits + new + failed }
+
+    package mutating func add(_ outcome: PrewarmOutcome) {
+        switch outcome.kind {
+        case .hit: hits += 1
+        case .new: new += 1
+        case .failed: failed += 1
+        }
+        bytes += outcome.bytes
+        sourceBytes += outcome.sourceBytes
+        saved += outcome.saved
     }
 }
