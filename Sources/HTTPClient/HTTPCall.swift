@@ -14,6 +14,9 @@ package protocol HTTPCall: AnyObject {
     /// Whether a cancelled call keeps its slot until the lookup of its name has ended. The lookup occupies a thread that cannot
     /// be ended, so calls that are cancelled at once would otherwise start any number of threads.
     var finishesLookup: Bool { get }
+    /// Whether the call needs the body, by the head that it has received. Any other body is received for a moment only, so that
+    /// the connection can be reused; if it takes longer, the request ends with ``HTTPError/stalled``.
+    var needsBody: Bool { get }
 
     /// Whether the call may send its next request once the limits allow it. Polled until it returns true; the call waits until
     /// then.
@@ -40,6 +43,7 @@ extension HTTPCall {
     package var key: String { "" }
     package var checksAddresses: Bool { false }
     package var finishesLookup: Bool { false }
+    package var needsBody: Bool { true }
     package func mayBegin() -> Bool { true }
     package func allows(_ address: IPAddress?, port: Int) -> Bool { true }
 }
@@ -63,6 +67,13 @@ final class BufferedCall: HTTPCall {
     }
 
     var timeout: Duration { request.timeout }
+
+    var needsBody: Bool {
+        switch destination {
+        case .memory, .file: true
+        case .excerpt, .status: false
+        }
+    }
 
     func nextRequest() -> ClientRequest? {
         if case .file(let file, _) = request.destination, ftruncate(file.number, 0) != 0 {
@@ -115,10 +126,10 @@ final class BufferedCall: HTTPCall {
     }
 
     func continues(after end: Result<Void, HTTPError>) -> Bool {
-        if case .status = destination, head.isComplete {
+        switch (destination, end) {
+        case (.status, _) where head.isComplete, (.excerpt, .failure(.stalled)) where head.isComplete:
             result = .success(response)
-        } else {
-            result = failure.map { .failure($0) } ?? end.map { response }
+        default: result = failure.map { .failure($0) } ?? end.map { response }
         }
         return false
     }

@@ -11,6 +11,8 @@ final class HTTPTransfer {
     private(set) var easy: EasyHandle
 
     private var head = HTTPHead()
+    /// When the head was complete.
+    private var headEnd: ContinuousClock.Instant?
     private var stall: StallMeter
     /// Bytes of the request body that libcurl has read.
     private var sent = 0
@@ -165,7 +167,10 @@ final class HTTPTransfer {
             failure = .invalidResponse(cause: fault)
             return false
         }
-        return wasComplete || !head.isComplete || !isFarewell && call.receive(head)
+        guard head.isComplete, !wasComplete else { return true }
+        // libcurl may follow a redirect instead.
+        if request.maxRedirects == 0 { headEnd = .now }
+        return !isFarewell && call.receive(head)
     }
 
     /// Pieces of the body below this size are coalesced. Otherwise a server that sends single-byte chunks would occupy the
@@ -220,9 +225,13 @@ final class HTTPTransfer {
     /// The interval between stall checks; nil for a request without a minimum rate.
     var stallCheckInterval: Duration? { request.stallRate > 0 ? request.stallWindow / 4 : nil }
 
+    /// The longest time for which a body that is not needed is received.
+    private static let longestDiscard = Duration.seconds(2)
+
     /// Whether the response has started but is too slow.
     func isStalled(at now: ContinuousClock.Instant) -> Bool {
-        stall.isStalled(at: now, hasBegun: head.status >= 200)
+        if let headEnd, !call.needsBody, now - headEnd > Self.longestDiscard { return true }
+        return stall.isStalled(at: now, hasBegun: head.status >= 200)
     }
 
     /// The result of a transfer that its call ended for its own reason.

@@ -21,6 +21,7 @@ import Testing
         var configuration = FetchConfiguration()
         configuration.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         configuration.ports = .all
+        (configuration.timeout, configuration.stallTimeout) = (.seconds(60), .seconds(60))
         let root = origin.url("/b/")
         configuration.buckets = ["b": BucketAccess(root: root, signer: signer.map { .fixed($0) })]
         let mount = MountRule(try SourceURL(bucketFolder: "s3://b/", of: "b", at: root))
@@ -62,6 +63,14 @@ import Testing
             await #expect(throws: expected) { try await fetch(from: origin) }
         }
         #expect("\(failure)" == "status \(status): \(code)" && !failure.publicDetail.contains(code))
+    }
+
+    @Test func anErrorDoesNotWaitForABodyThatNeverComes() async throws {
+        let origin = try LoopbackOrigin(["/b/a%2Bb.gif": { _ in .raw("HTTP/1.1 403 Status\r\n\r\n", then: [.hang]) }])
+        defer { origin.stop() }
+        let start = ContinuousClock.now
+        await #expect(throws: FetchError.failed(.status(403, retryAfter: nil))) { try await fetch(from: origin) }
+        #expect(ContinuousClock.now - start < .seconds(30))
     }
 
     @Test func anOpenBucketIsReadWithoutASignature() async throws {

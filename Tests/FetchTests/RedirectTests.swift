@@ -125,7 +125,7 @@ import Testing
     }
 
     /// A body without a length ends with the connection, which the origin keeps open.
-    @Test(arguments: ["", "Content-Length: 1000000\r\n"])
+    @Test(arguments: ["", "Content-Length: 1000000\r\n", "Content-Length: 100\r\n", "Transfer-Encoding: chunked\r\n"])
     func aRedirectDoesNotWaitForTheEndOfItsBody(fields: String) async throws {
         try await withOrigin({ $0.timeout = .seconds(20) }) { origin, fetcher in
             origin.on("/a.gif", .raw("HTTP/1.1 302 Found\r\nLocation: /b.gif\r\n\(fields)\r\n", then: [.hang]))

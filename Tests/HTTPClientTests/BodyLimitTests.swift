@@ -28,4 +28,17 @@ import Testing
             await #expect(throws: HTTPError.tooLarge(limit: length - 1)) { try await response(limit: length - 1) }
         }
     }
+
+    /// With a time limit for the call that no test reaches.
+    @Test func anErrorDoesNotWaitForABodyThatNeverComes() async throws {
+        let origin = try LoopbackOrigin()
+        defer { origin.stop() }
+        origin.on("/a", .raw("HTTP/1.1 503 Status\r\nContent-Length: 9\r\n\r\nbody", then: [.hang]))
+        let client = try HTTPClient(name: "test", limits: .init(running: 1))
+        defer { client.stop() }
+        var request = ClientRequest("GET", origin.url("/a"), timeout: .seconds(3600))
+        request.destination = .memory(limit: 100)
+        let response = try await client.send(request)
+        #expect(response.status == 503 && response.body == Array("body".utf8))
+    }
 }

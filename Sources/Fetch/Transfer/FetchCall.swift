@@ -61,6 +61,7 @@ final class FetchCall: HTTPCall {
     var timeout: Duration { context.settings.configuration.timeout }
     var checksAddresses: Bool { true }
     var finishesLookup: Bool { true }
+    var needsBody: Bool { bringsContent }
     func mayBegin() -> Bool { started != nil || order.arriving.mayBegin() }
 
     /// The source of the current request: the ordered source, or the target of a redirect.
@@ -308,6 +309,7 @@ final class DeliveryCall: HTTPCall {
     var key: String { "\(url.host):\(url.port)" }
     var timeout: Duration { context.settings.configuration.timeout }
     var checksAddresses: Bool { true }
+    var needsBody: Bool { false }
 
     func nextRequest() -> ClientRequest? {
         let settings = context.settings
