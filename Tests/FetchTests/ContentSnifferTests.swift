@@ -21,6 +21,7 @@ import Testing
         ([0, 0, 0, 0x1c] + Array("ftypavif\0\0\0\0".utf8), .avif),
         ([0, 0, 0, 0x1c] + Array("ftypheic\0\0\0\0".utf8), .heic),
         ([0x1f, 0x8b, 8], .gzip),
+        ([0x28, 0xb5, 0x2f, 0xfd, 4], .zstandard),
         (Array("%PDF-1.7".utf8), .pdf),
         ([0x50, 0x4b, 3, 4], .zip),
         (Array("BM\u{1}\u{2}".utf8), .bmp),

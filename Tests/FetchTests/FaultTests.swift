@@ -118,6 +118,10 @@ struct OriginFaultCase: Sendable, CustomTestStringConvertible {
         OriginFaultCase(
             "a page", .ok(Array("<html><body>no".utf8), ["Content-Type: image/gif"]), .error(.notAnAnimation(looksLike: .html))),
         OriginFaultCase("gzip that is not named", .ok(Gzip.stored(dot)), .error(.notAnAnimation(looksLike: .gzip))),
+        OriginFaultCase(
+            "brotli", .ok((0..<200).map { UInt8(truncatingIfNeeded: $0 &* 89 &+ 1) }, ["Content-Encoding: br"]),
+            .error(.notAnAnimation(looksLike: .brotli))),
+        OriginFaultCase("brotli only said", .ok(gif, ["Content-Encoding: br"]), .fetched(100_000)),
         OriginFaultCase("a PNG without pixels", .ok(headOfPNG), .cutShort),
         OriginFaultCase("a part of a PNG", .ok(Array(headOfPNG.prefix(10))), .cutShort),
         OriginFaultCase("a part of a WebP", .ok(Array("RIFF\u{1}\u{2}\u{3}\u{4}WEBPVP8X".utf8)), .cutShort),

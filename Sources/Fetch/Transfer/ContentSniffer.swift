@@ -54,6 +54,7 @@ package enum ContentSniffer {
         (Array("%PDF-".utf8), .pdf),
         ([0x50, 0x4b, 3, 4], .zip),
         ([0x1f, 0x8b], .gzip),
+        ([0x28, 0xb5, 0x2f, 0xfd], .zstandard),
         (Array("BM".utf8), .bmp),
         (Array("FLV\u{1}".utf8), .flv),
         (Array("OggS".utf8), .ogg),
@@ -145,6 +146,9 @@ package enum ContentKind: String, Hashable, Sendable, CaseIterable {
     case pdf = "PDF"
     case zip = "ZIP"
     case gzip = "gzip"
+    case zstandard = "Zstandard"
+    /// Has no signature: only `Content-Encoding` names it.
+    case brotli = "Brotli"
     case text = "text"
     case empty = "empty"
     case unknown = "unknown"

@@ -139,7 +139,8 @@ final class FetchCall: HTTPCall {
             }
             return true
         } catch {
-            failure = error
+            let isBrotli = error == .notAnAnimation(looksLike: .unknown) && head?.contentCodings.contains("br") == true
+            failure = isBrotli ? .notAnAnimation(looksLike: .brotli) : error
             return false
         }
     }
