@@ -10,6 +10,7 @@ import Testing
 
     @Test(arguments: [
         "v1", "\"", "\"a\rX-Evil: 1\"", "\"a b\"", "\"a\"b\"", "w/\"v1\"", "\"" + String(repeating: "a", count: 2000) + "\"",
+        String(decoding: [0x22, 0x63, 0x61, 0x66, 0xE9, 0x22] as [UInt8], as: UTF8.self),
     ])
     func malformedEntityTagIsDropped(text: String) {
         #expect(SourceValidators(etag: text).etag == nil)

@@ -71,7 +71,9 @@ package struct SourceValidators: Hashable, Sendable {
         guard opaque.count >= 2, opaque.count <= maxLength, opaque.first == UInt8(ascii: "\""),
             opaque.last == UInt8(ascii: "\"")
         else { return false }
-        return opaque.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 != 0x7f }
+        // The replacement character stands for bytes that are lost, so the origin would not recognize the tag.
+        return !text.contains("\u{FFFD}")
+            && opaque.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "\"") && $0 != 0x7f }
     }
 
     private static func isDate(_ text: String) -> Bool {
