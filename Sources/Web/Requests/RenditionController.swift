@@ -82,7 +82,8 @@ struct RenditionController: Sendable {
                 request: request, negotiation: negotiation, accept: accept, follows: target.onMiss == .original,
                 lacksFacts: lacksFacts, terms: target.terms)
             let accepted = await asynchronous.response(
-                to: request, visitor, url: url, target.terms, orOriginalAfter: { target.sendsOriginal(after: $0) })
+                to: request, visitor, url: url, target.terms, orOriginalAfter: { target.sendsOriginal(after: $0) },
+                accepts: { $1.isOfImage || target.onError == .original || responder.isAcceptable($0, accept) })
             if let accepted { return accepted }
             do throws(RenditionError) {
                 return try await response(to: miss)

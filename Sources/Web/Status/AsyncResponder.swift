@@ -30,12 +30,14 @@ struct AsyncResponder: Sendable {
     ///   - terms: The properties on which the other answers to the request depend.
     ///   - sendsOriginal: Whether the answer to a waiting request would be the source after the error.
     ///   - isRefused: Whether the answer to a waiting request would be `not_smaller` instead of the finished rendition.
+    ///   - accepts: Whether the client accepts the source that would be sent after the error.
     /// - Returns: Nil if the request is answered like any other: it does not prefer 202, or no wait is needed, because the
     ///   rendition is stored or is known to fail.
     func response(
         to request: RenditionRequest, _ client: ClientContext, url: String, _ terms: ResponseTerms,
         orOriginalAfter sendsOriginal: @escaping @Sendable (RenditionError) -> Bool = { _ in false },
-        isRefused: @escaping @Sendable (CachedRendition) async -> Bool = { _ in false }
+        isRefused: @escaping @Sendable (CachedRendition) async -> Bool = { _ in false },
+        accepts: @escaping @Sendable (CachedRendition, RenditionError) -> Bool = { _, _ in true }
     ) async -> HTTPResponse? {
         guard client.prefersAsync, !client.wantsStoredOnly, registry.isOn, await pipeline.stored(request) == nil,
             !pipeline.isKnownToFail(request)
@@ -51,9 +53,9 @@ struct AsyncResponder: Sendable {
             do throws(RenditionError) {
                 result = try await pipeline.find(request)
             } catch {
-                guard sendsOriginal(error), let original = try await pipeline.original(insteadOf: error, for: request) else {
-                    throw error
-                }
+                guard sendsOriginal(error), let original = try await pipeline.original(insteadOf: error, for: request),
+                    accepts(original.rendition, error)
+                else { throw error }
                 return (url, original)
             }
             log.answered(request.rendition, host: request.source.host, result)

@@ -138,8 +138,17 @@ import Testing
             ("/negotiates/broken.gif", "corrupt_gif"), ("/n/page.gif", "not_an_animation"), ("/m/none.mp4", "source_not_found"),
         ] as [(String, String?)])
     func theStatusOfARequestThatDoesNotWaitEndsAsAWaitingRequestWould(_ target: String, _ code: String?) async throws {
+        try await expectStatus(of: target, "Accept: video/mp4,image/*,*/*;q=0.8", code)
+    }
+
+    @Test(arguments: [("image/gif;q=0", "corrupt_gif"), ("image/gif", nil)] as [(String, String?)])
+    func theStatusOfARequestThatRefusesTheSourceEndsWithTheProblem(_ accept: String, _ code: String?) async throws {
+        try await expectStatus(of: "/follows/broken.gif", "Accept: video/mp4,\(accept)", code)
+    }
+
+    /// Expects the end of a request that does not wait: the problem with this code, or the address of a response.
+    private func expectStatus(of target: String, _ accept: String, _ code: String?) async throws {
         try await run { web, _ async throws in
-            let accept = "Accept: video/mp4,image/*,*/*;q=0.8"
             let accepted = try await web.request("GET", target, headers: [accept, "Prefer: respond-async"])
             let status = try #require(accepted["location"])
             try await waitUntil("the end of \(status)") {
