@@ -171,10 +171,6 @@ final class CallDriver {
     private func end(_ active: ActiveCall, _ result: Result<Void, HTTPError>, on multi: borrowing MultiHandle) {
         guard let transfer = active.transfer else { return }
         if active.isCancelled { return finish(active, .cancelled, on: multi) }
-        switch result {
-        case .failure(.timedOut), .failure(.stalled): transfer.endSilentConnection()
-        default: break
-        }
         active.needsFreshConnection = transfer.isStale(result)
         guard active.needsFreshConnection || active.call.continues(after: result) else { return finish(active, nil, on: multi) }
         release(active, on: multi)

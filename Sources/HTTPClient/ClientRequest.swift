@@ -49,8 +49,6 @@ package struct ClientRequest: Sendable {
     package var userAgent = "gifreel"
     /// A PEM file of certificate authorities to trust instead of the system's.
     package var certificateAuthorities: String?
-    /// Whether HTTP/2 may be used if TLS negotiates it.
-    package var allowsHTTP2 = true
     /// The maximum age of a reused connection, in whole seconds. A new connection looks up the name again, whose address may have
     /// changed.
     package var connectionLifetime = Duration.seconds(300)

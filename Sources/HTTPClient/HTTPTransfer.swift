@@ -18,8 +18,7 @@ final class HTTPTransfer {
     private var sent = 0
     private var failure: HTTPError?
     private var exhaustion: String?
-    /// When the request was sent, and on which connection.
-    private var sending: (start: ContinuousClock.Instant, localPort: Int, remote: IPAddress?, remotePort: Int)?
+    private var didSendRequest = false
     private var hasUnreadInput = false
     /// Small pieces of the body that are coalesced for the call.
     private var held: [UInt8] = []
@@ -59,7 +58,9 @@ final class HTTPTransfer {
 
     private func setConnectionOptions(_ timeLeft: Duration) throws(HTTPError) {
         try easy.set(CURLOPT_URL, request.url)
-        try easy.set(CURLOPT_HTTP_VERSION, Int(request.allowsHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
+        // With HTTP/2, a server that sends empty frames without a pause would occupy the thread: libcurl 7.88 reads until nothing
+        // is left.
+        try easy.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         try easy.setTimeouts(connect: request.connectTimeout, total: timeLeft)
         try easy.set(CURLOPT_MAXLIFETIME_CONN, Int(request.connectionLifetime.components.seconds))
         if call.checksAddresses { try easy.set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1) }
@@ -124,8 +125,8 @@ final class HTTPTransfer {
     /// Whether the request may be sent on the connection selected by libcurl. A reused connection did not pass through
     /// ``openSocket(_:)`` for this request.
     fileprivate func allowsRequest(to address: UnsafePointer<CChar>?, port: Int, localPort: Int) -> Bool {
+        defer { didSendRequest = true }
         let ip = address.flatMap { IPAddress(String(cString: $0)) }
-        sending = (start: ContinuousClock.now, localPort: localPort, remote: ip, remotePort: port)
         if isOnUsedConnection, let ip {
             reusedSocket = sockets.number(localPort: localPort, remote: ip, remotePort: port)
         }
@@ -147,7 +148,7 @@ final class HTTPTransfer {
     }
 
     /// Whether the request has no connection yet, because the name of its host is being looked up.
-    var isLookingUp: Bool { openedSockets == 0 && refusedSockets == 0 && sending == nil }
+    var isLookingUp: Bool { openedSockets == 0 && refusedSockets == 0 && !didSendRequest }
 
     private var isOnUsedConnection: Bool { openedSockets == 0 && !onFreshConnection }
     private var isEncrypted: Bool { request.url.lowercased().hasPrefix("https:") }
@@ -247,24 +248,12 @@ final class HTTPTransfer {
     }
 
     /// Whether a reused connection was unusable, so that the request must be repeated on a new connection.
-    ///
-    /// libcurl repeats a request itself if a connection with HTTP/1.1 ends before the response, but not with HTTP/2.
     func isStale(_ result: Result<Void, HTTPError>) -> Bool {
         if hasUnreadInput { return true }
         return switch result {
         case .failure(.interrupted), .failure(.invalidResponse): isFarewell || head.status == 0 && isOnUsedConnection
         default: false
         }
-    }
-
-    /// Ends the connection of a request that was not answered in time, unless other requests on it are answered.
-    ///
-    /// With HTTP/2, libcurl would reuse the connection. If the network drops all packets, the kernel notices only after minutes.
-    func endSilentConnection() {
-        guard let sending, let remote = sending.remote else { return }
-        // A new connection begins with a few frames from the server.
-        let silence = (ContinuousClock.now - sending.start) / 2
-        sockets.end(localPort: sending.localPort, remote: remote, remotePort: sending.remotePort, silentFor: silence)
     }
 
     private func error(for code: CURLcode) -> HTTPError {
@@ -284,10 +273,9 @@ final class HTTPTransfer {
             }
             return .unreachable(cause: cause)
         case CURLE_OPERATION_TIMEDOUT:
-            if sending == nil { return .timedOut(.connect, cause: cause) }
+            if !didSendRequest { return .timedOut(.connect, cause: cause) }
             return .timedOut(head.isComplete && (200...299).contains(head.status) ? .body : .head, cause: cause)
-        case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND,
-            CURLE_HTTP2_STREAM:
+        case CURLE_PARTIAL_FILE, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_SEND_ERROR, CURLE_SEND_FAIL_REWIND:
             return .interrupted(cause: cause)
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CERTPROBLEM,
             CURLE_SSL_CIPHER:
@@ -296,7 +284,7 @@ final class HTTPTransfer {
             return .misconfigured(cause: cause)
         case CURLE_OUT_OF_MEMORY:
             // libcurl also reports this for a line that exceeds its buffer limit.
-            return !head.isComplete && sending != nil
+            return !head.isComplete && didSendRequest
                 ? .invalidResponse(cause: "line of the head too long") : .exhausted(cause: cause)
         default:
             return .invalidResponse(cause: cause)

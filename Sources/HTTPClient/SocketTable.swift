@@ -28,17 +28,6 @@ final class SocketTable {
         return nil
     }
 
-    /// Ends the connection between `localPort` and `remote` if nothing has arrived on it for `duration`.
-    func end(localPort: Int, remote: IPAddress, remotePort: Int, silentFor duration: Duration) {
-        guard let found = number(localPort: localPort, remote: remote, remotePort: remotePort) else { return }
-        var info = tcp_info()
-        var length = socklen_t(MemoryLayout<tcp_info>.size)
-        guard getsockopt(found, Int32(IPPROTO_TCP), TCP_INFO, &info, &length) == 0,
-            Duration.milliseconds(info.tcpi_last_data_recv) >= duration
-        else { return }
-        shutdown(found, Int32(SHUT_RDWR))
-    }
-
     /// Whether a socket has unread input.
     static func hasUnreadInput(_ number: Int32) -> Bool {
         var byte: UInt8 = 0

@@ -77,6 +77,19 @@ struct TLSReuseTests {
         #expect(fetcher.counters().connections == 2)
     }
 
+    /// With HTTP/2, empty frames without a pause would keep libcurl 7.88 from all other transfers.
+    @Test func anOriginThatPrefersHTTP2IsAskedByHTTP11() async throws {
+        let origin = try TLSOrigin(serving: nil)
+        defer { origin.stop() }
+        let fetcher = try Fetcher(trusting: origin.certificate)
+        defer { fetcher.shutdown() }
+        async let source = fetcher.source("https://127.0.0.1:\(origin.port)/a.gif")
+        try await waitUntil("the request") { origin.hasPrinted("GET /a.gif HTTP/1.1") }
+        try origin.send(TestGIF.dot)
+        let whole = try await source
+        #expect(whole.count == TestGIF.dot.count)
+    }
+
     @Test func aConnectionWithoutSurplusIsReused() async throws {
         let origin = try TLSOrigin(serving: nil)
         defer { origin.stop() }
@@ -108,6 +121,7 @@ extension Fetcher {
 
 /// An HTTPS origin on 127.0.0.1 with a self-signed certificate: the `openssl` tool, run for one test.
 ///
+/// It chooses HTTP/2 if the client offers it, but speaks HTTP/1.1 only.
 /// Its certificate is for the address 127.0.0.1, not for the name `localhost`.
 final class TLSOrigin: Sendable {
     static let isAvailable = access("/usr/bin/openssl", X_OK) == 0
@@ -142,7 +156,8 @@ final class TLSOrigin: Sendable {
         waitpid(make.process, nil, 0)
 
         let serve = try Self.run(
-            "exec openssl s_server -accept 127.0.0.1:0 -cert certificate.pem -key key.pem \(bytes == nil ? "" : "-WWW") 2>&1",
+            "exec openssl s_server -accept 127.0.0.1:0 -cert certificate.pem -key key.pem -alpn h2,http/1.1 "
+                + "\(bytes == nil ? "" : "-WWW") 2>&1",
             in: directory)
         (process, input, output) = (serve.process, serve.input, serve.output)
         // `ACCEPT 127.0.0.1:port` is its first line.

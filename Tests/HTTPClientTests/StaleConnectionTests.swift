@@ -13,7 +13,6 @@ import Testing
         func end(_ error: HTTPError?) {}
     }
 
-    /// With HTTP/2, libcurl reports the end of the connection.
     @Test(arguments: [true, false]) func aConnectionThatEndsBeforeTheResponseIsReplacedOnce(isFresh: Bool) throws {
         try #require(CurlLibrary.prepare())
         let request = ClientRequest("GET", "https://127.0.0.1/a.gif", timeout: .seconds(60))

@@ -109,7 +109,7 @@ final class FetchCall: HTTPCall {
             let limit = settings.configuration.maxBytes
             if let length = head.contentLength, length > limit { failure = .tooLarge(limit: limit, declared: length) }
         } else if case .object = target {
-            // The body names the error, even if HTTP/2 declares no length.
+            // The body names the error, even if its length is not declared.
             return true
         } else {
             return received.hasShortBody

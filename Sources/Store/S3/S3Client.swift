@@ -157,7 +157,6 @@ final class S3Client: Sendable {
         request.digest = digest
         request.signer = signature
         request.certificateAuthorities = bucket.certificateAuthorities
-        request.allowsHTTP2 = false
         request.bufferSize = 256 << 10
         return request
     }
