@@ -49,7 +49,8 @@ package final class Cluster: Sendable {
             timings: configuration.timings, time: time, meter: meter)
         self.init(
             context, stream: links.stream, links: links, cache: cache,
-            disk: WorkThreads(count: 1, limit: 64, name: "cluster-disk"), reporter: reporter, handlers: handlers)
+            // One thread may wait for a disk that stalls; the other reads meanwhile.
+            disk: WorkThreads(count: 2, limit: 64, name: "cluster-disk"), reporter: reporter, handlers: handlers)
     }
 
     /// Blocks.

@@ -45,8 +45,6 @@ package final class Ledger: Sendable {
 
     private struct Connections {
         let writer: SQLiteConnection
-        /// The random identity of the database that ``writer`` has open.
-        let identity: Int64
         var durability = Durability.normal
         /// Whether a transaction was committed since the last one with full durability.
         var isUnsynced = false
@@ -61,6 +59,8 @@ package final class Ledger: Sendable {
     private let owners: [Tables]
     /// Nil while the database is closed.
     private let connections: Mutex<Connections?>
+    /// The random identity of the open database, which readers learn without waiting for a transaction; 0 while it is closed.
+    private let identity: Atomic<Int64>
     private let idleReaders = Mutex<[SQLiteConnection]>([])
     private let isClosed = Atomic(false)
     private let replacedCount = Atomic(0)
@@ -76,7 +76,7 @@ package final class Ledger: Sendable {
         // Older versions kept the index of the log in this file.
         unlink(path + "-shm")
         var replacedBecause: String?
-        var opened: Connections
+        var opened: (connections: Connections, identity: Int64)
         do throws(LedgerError) {
             opened = try Self.open(path, owners)
         } catch {
@@ -84,10 +84,11 @@ package final class Ledger: Sendable {
             replacedBecause = error.description
             try Self.putAside(path)
             opened = try Self.open(path, owners)
-            Self.salvage(into: opened.writer, path, owners)
+            Self.salvage(into: opened.connections.writer, path, owners)
         }
         self.replacedBecause = replacedBecause
-        connections = Mutex(opened)
+        connections = Mutex(opened.connections)
+        identity = Atomic(opened.identity)
         pthread_rwlock_init(closing, nil)
     }
 
@@ -203,12 +204,14 @@ package final class Ledger: Sendable {
         // An earlier attempt may have put it aside already.
         if Files.exists(path) { try Self.putAside(path) }
         let new = try Self.open(path, owners)
-        Self.salvage(into: new.writer, path, owners)
-        connections.withLock { $0 = new }
+        Self.salvage(into: new.connections.writer, path, owners)
+        connections.withLock { $0 = new.connections }
+        identity.store(new.identity, ordering: .relaxed)
         replacedCount.add(1, ordering: .releasing)
     }
 
     private func disconnect(emptyingLog: Bool) {
+        identity.store(0, ordering: .relaxed)
         idleReaders.withLock { $0.removeAll() }
         connections.withLock { connections in
             if emptyingLog { try? connections?.writer.checkpoint(emptyingLog: true) }
@@ -216,7 +219,9 @@ package final class Ledger: Sendable {
         }
     }
 
-    private static func open(_ path: String, _ owners: [Tables]) throws(LedgerError) -> Connections {
+    private static func open(
+        _ path: String, _ owners: [Tables]
+    ) throws(LedgerError) -> (connections: Connections, identity: Int64) {
         do {
             let writer = try SQLiteConnection(path: path, creating: true)
             try writer.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL")
@@ -225,7 +230,7 @@ package final class Ledger: Sendable {
                 try migrate(connection, owners)
                 return try readIdentity(connection)
             }
-            return Connections(writer: writer, identity: identity, durability: .full)
+            return (Connections(writer: writer, durability: .full), identity)
         } catch {
             throw LedgerError(error)
         }
@@ -238,7 +243,8 @@ package final class Ledger: Sendable {
     }
 
     private func openReader() throws -> SQLiteConnection {
-        guard let identity = connections.withLock({ $0?.identity }) else { throw LedgerError(.closed, "the ledger is closed") }
+        let identity = identity.load(ordering: .relaxed)
+        guard identity != 0 else { throw LedgerError(.closed, "the ledger is closed") }
         let reader = try SQLiteConnection(path: path, creating: false)
         try Self.setUp(reader)
         try reader.execute("PRAGMA query_only = 1")

@@ -37,6 +37,16 @@ struct LedgerTests {
         #expect(try ledger.read(count) == 1)
     }
 
+    @Test func aReaderThatOpensDoesNotWaitForATransaction() async throws {
+        let ledger = try open()
+        let (stall, read) = (Stall(), Stall())
+        try await stall.begin { wait in _ = try? ledger.write(.normal) { _ in wait() } }
+        defer { stall.end() }
+        // Suspends until the reader is open.
+        try await read.begin { wait in _ = try? ledger.read { _ in wait() } }
+        read.end()
+    }
+
     /// A write to a mapped file on a full disk may end the process.
     @Test func noFileOfTheDatabaseIsMapped() throws {
         try directory.write("ledger.sqlite-shm", "of an older version")
