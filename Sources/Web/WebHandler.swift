@@ -33,19 +33,20 @@ package final class WebHandler: HTTPHandler {
         let tracer: OTLPTracer
         let clock: TimeSource
         let threads: WorkThreads
-        /// The threads that collect the metrics, which must not wait for operators' requests: a prewarm list may take long.
-        let metricsThreads = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
+        let metricsThreads: WorkThreads
         let sharing: @Sendable () async -> SharingStatus
 
         /// - Parameters:
         ///   - sharedStatuses: The statuses of other nodes; nil for a node that works alone.
         ///   - threads: The threads that run the blocking parts of operators' requests.
+        ///   - metricsThreads: The threads that collect the metrics, which must not wait for operators' requests: a prewarm list
+        ///     may take long.
         package init(
             cache: Cache, state: RenditionState, purges: Purges, prewarm: PrewarmQueue,
             background: BackgroundRenditions, registry: PrometheusRegistry,
             meter: WorkMeter, limits: ClientLimits, hooks: PurgeHooks, uploads: UploadAdmission, statuses: StatusRegistry,
             sharedStatuses: (any SharedStatusBook)?, webhooks: Webhooks, usage: UsageBoard, tracer: OTLPTracer,
-            clock: TimeSource, threads: WorkThreads,
+            clock: TimeSource, threads: WorkThreads, metricsThreads: WorkThreads,
             sharing: @escaping @Sendable () async -> SharingStatus
         ) {
             self.cache = cache
@@ -65,6 +66,7 @@ package final class WebHandler: HTTPHandler {
             self.tracer = tracer
             self.clock = clock
             self.threads = threads
+            self.metricsThreads = metricsThreads
             self.sharing = sharing
         }
 

@@ -29,9 +29,11 @@ import Testing
 
     private func ledger() throws -> Ledger { try Ledger(directory: directory.path, owners: [PrewarmQueue.owned]) }
     /// Tables of another process: without the claims of others.
-    private func tables(_ ledger: Ledger? = nil, claimTime: Duration = .seconds(60)) throws -> PrewarmTables {
+    private func tables(
+        _ ledger: Ledger? = nil, readers: WorkThreads? = nil, claimTime: Duration = .seconds(60)
+    ) throws -> PrewarmTables {
         PrewarmTables(
-            try ledger ?? self.ledger(), threads: threads,
+            try ledger ?? self.ledger(), threads: threads, readers: readers,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
             claimTime: claimTime)
     }
@@ -52,6 +54,18 @@ import Testing
             PrewarmTicket(id: "\(number)", list: id(digit), payload: []),
             PrewarmReport.Result(number: number, outcome: outcome),
             url: "https://a.test/\(number).gif")
+    }
+
+    @Test(.timeLimit(.minutes(1))) func reportsDoNotWaitForADiskThatStalls() async throws {
+        let readers = WorkThreads(count: 1, limit: 64, name: "prewarm-read")
+        defer { readers.close() }
+        let tables = try tables(readers: readers)
+        #expect(try await tables.add(order("a", entries(1)), limits) == nil)
+        let disk = Semaphore()
+        #expect(threads.submit { disk.wait() })
+        defer { disk.signal() }
+        #expect(try await tables.report(id("a"), from: nil)?.state == "waiting")
+        #expect(try await tables.lists().map(\.id) == [id("a")])
     }
 
     @Test func entriesAreClaimedInTheOrderOfTheListUpToItsConcurrency() async throws {

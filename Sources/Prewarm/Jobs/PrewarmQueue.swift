@@ -33,14 +33,15 @@ package final class PrewarmQueue: Sendable {
     /// - Parameters:
     ///   - ledger: Opened with ``owned``.
     ///   - threads: The threads that run transactions. They must not be closed before ``stop()``.
+    ///   - readers: The threads that read reports, which do not wait for a disk that stalls; nil for `threads`.
     ///   - cluster: The lists of the cluster; nil without one.
     ///   - meter: Counts finished entries by the name of their ``PrewarmOutcome/Kind``.
     package init(
-        limits: Limits, ledger: Ledger, threads: WorkThreads, cluster: SharedPrewarm? = nil, meter: LabelledCounter,
-        logger: Logger
+        limits: Limits, ledger: Ledger, threads: WorkThreads, readers: WorkThreads? = nil, cluster: SharedPrewarm? = nil,
+        meter: LabelledCounter, logger: Logger
     ) {
         self.limits = limits
-        own = PrewarmTables(ledger, threads: threads, logger: logger)
+        own = PrewarmTables(ledger, threads: threads, readers: readers, logger: logger)
         shared = cluster
         runners = (0..<2).map { _ in PrewarmRunner(concurrency: limits.concurrency, meter: meter) }
     }

@@ -16,6 +16,7 @@ final class PrewarmTables: PrewarmLists {
     private let ledger: Ledger
     /// A single thread, so that transactions wait for it and not for one another.
     private let threads: WorkThreads
+    private let readers: WorkThreads
     private let logger: Logger
     /// The claimed entries by list: the end of each claim by entry number. ``reportNumber`` denotes a report.
     private let claims = Mutex<[String: [Int: ContinuousClock.Instant]]>([:])
@@ -29,8 +30,10 @@ final class PrewarmTables: PrewarmLists {
 
     /// - Parameter ledger: Opened with ``PrewarmQueue/owned``.
     init(
-        _ ledger: Ledger, threads: WorkThreads, logger: Logger, claimTime: Duration = ClusterTimings().claimTime
+        _ ledger: Ledger, threads: WorkThreads, readers: WorkThreads? = nil, logger: Logger,
+        claimTime: Duration = ClusterTimings().claimTime
     ) {
+        self.readers = readers ?? threads
         self.ledger = ledger
         self.claimTime = claimTime
         self.threads = threads
@@ -247,7 +250,7 @@ final class PrewarmTables: PrewarmLists {
     // MARK: Reports
 
     func report(_ id: String, from first: Int?) async throws(LedgerError) -> PrewarmReport? {
-        try await read { database in
+        try await read(on: readers) { database in
             guard var report = try self.reports(database, "WHERE id = ?", [id]).first else { return nil }
             report.added = nil
             report.errors = try database.all(
@@ -273,7 +276,7 @@ final class PrewarmTables: PrewarmLists {
 
     /// The latest lists, newest first, without their errors.
     func lists() async throws(LedgerError) -> [PrewarmReport] {
-        try await read { try self.reports($0, "ORDER BY number DESC LIMIT ?", [PrewarmReport.listLimit]) }
+        try await read(on: readers) { try self.reports($0, "ORDER BY number DESC LIMIT ?", [PrewarmReport.listLimit]) }
     }
 
     private func reports(
@@ -302,9 +305,9 @@ final class PrewarmTables: PrewarmLists {
     private static var now: Int64 { Int64(Date.now.timeIntervalSince1970 * 1000) }
 
     private func read<Value: Sendable>(
-        _ body: @escaping @Sendable (SQLiteConnection) throws -> Value
+        on threads: WorkThreads? = nil, _ body: @escaping @Sendable (SQLiteConnection) throws -> Value
     ) async throws(LedgerError) -> Value {
-        try await run { ledger throws(LedgerError) in try ledger.read(body) }
+        try await run(on: threads) { ledger throws(LedgerError) in try ledger.read(body) }
     }
 
     @discardableResult
@@ -315,9 +318,9 @@ final class PrewarmTables: PrewarmLists {
     }
 
     private func run<Value: Sendable>(
-        _ work: @escaping @Sendable (Ledger) throws(LedgerError) -> Value
+        on threads: WorkThreads? = nil, _ work: @escaping @Sendable (Ledger) throws(LedgerError) -> Value
     ) async throws(LedgerError) -> Value {
-        let result = await threads.run { [ledger] in Result { () throws(LedgerError) in try work(ledger) } }
+        let result = await (threads ?? self.threads).run { [ledger] in Result { () throws(LedgerError) in try work(ledger) } }
         guard let result else { throw LedgerError(.failure, "too many requests of this kind are waiting") }
         return try result.get()
     }

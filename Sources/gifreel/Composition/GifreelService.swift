@@ -50,8 +50,10 @@ package final class GifreelService: Sendable {
             logger: logger)
         do {
             let threads = WorkThreads(count: 1, limit: 64, name: "gifreel-admin")
+            let readers = WorkThreads(count: 1, limit: 64, name: "gifreel-metrics")
             let prewarm = PrewarmQueue(
-                limits: configuration.prewarm, ledger: core.cache.ledger, threads: threads, cluster: core.cluster?.prewarm,
+                limits: configuration.prewarm, ledger: core.cache.ledger, threads: threads, readers: readers,
+                cluster: core.cluster?.prewarm,
                 meter: LabelledCounter(
                     MetricFamily.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
                 logger: logger)
@@ -88,7 +90,7 @@ package final class GifreelService: Sendable {
                 background: background, registry: registry, meter: core.meter, limits: limits,
                 hooks: hooks, uploads: uploads, statuses: statuses,
                 sharedStatuses: core.cluster?.statuses, webhooks: webhooks,
-                usage: usage, tracer: traces.tracer, clock: clock, threads: threads,
+                usage: usage, tracer: traces.tracer, clock: clock, threads: threads, metricsThreads: readers,
                 sharing: { await SharingStatus(store: core.store, cluster: core.cluster) })
             zygote.onLoss { logger.error("lost the zygote process", metadata: ["cause": "\($0)"]) }
             let current = CurrentRevision(ServiceRevision(configuration, core, web, logger: logger))

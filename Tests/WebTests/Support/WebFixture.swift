@@ -200,7 +200,8 @@ final class WebFixture: Sendable {
             limits: limits, hooks: hooks, uploads: UploadAdmission(settings.uploads), statuses: statuses,
             sharedStatuses: settings.sharedStatuses, webhooks: webhooks,
             usage: usage, tracer: Self.tracer(settings.traces, registry, logger), clock: .system,
-            threads: admin, sharing: { await SharingStatus(store: nil, cluster: nil) })
+            threads: admin, metricsThreads: WorkThreads(count: 1, limit: 64, name: "test-metrics"),
+            sharing: { await SharingStatus(store: nil, cluster: nil) })
         handler = WebHandler(policy, pipeline: pipeline, parts, logger: logger)
 
         var http = HTTPServerConfiguration()
