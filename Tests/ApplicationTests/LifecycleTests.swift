@@ -1,8 +1,15 @@
 import Foundation
 import Glibc
+import HTTP
+import Logging
+import Sandbox
+import Settings
+import Store
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import gifreel
 
 @Suite("Start, readiness, drain and restart", .timeLimit(.minutes(10))) struct LifecycleTests {
     @Test func healthAndReadinessAnswer200() throws {
@@ -36,6 +43,29 @@ import Testing
         let answer = try client.readResponse()
         #expect(answer.status == 200 && answer["connection"] == "close")
         #expect(server.waitForExit() == 0)
+    }
+
+    @Test func aDiskThatStallsDoesNotPreventTheEnd() async throws {
+        let directory = try ScratchDirectory()
+        var settings = Settings()
+        settings.http.port = 0
+        settings.cache.directory = directory.path
+        settings.cache.minFreeBytes = 0
+        settings.store.s3.drainTimeout = .zero
+        let configuration = try ServiceConfiguration(settings)
+        let zygote = try Zygote.spawn(executable: GifreelProcess.executable.path)
+        defer { zygote.stop() }
+        let service = try GifreelService(configuration: configuration, zygote: zygote, logger: Logger(label: "test"))
+        try service.start()
+        let stall = Stall()
+        try await stall.begin { [ledger = service.core.cache.ledger] wait in _ = try? ledger.write(.normal) { _ in wait() } }
+        defer { stall.end() }
+        await service.stop()
+        #expect(throws: CacheError.self) { try Cache(configuration: configuration.cache).close() }
+        stall.end()
+        try await waitUntil("the cache to be closed") {
+            (try? Cache(configuration: configuration.cache).close()) != nil
+        }
     }
 
     /// Requests of clients that do not stop: the server closes each connection after a response that says so.

@@ -18,7 +18,7 @@ internal import Web
 /// The composition root of the server: creates all parts, connects them, starts and stops them.
 package final class GifreelService: Sendable {
     private let outdatedPackages: [OutdatedPackage]
-    private let core: RenditionCore
+    let core: RenditionCore
     private let web: WebHandler.Dependencies
     private let webhookSender: Fetcher
     /// The client for the servers that the settings name: hooks and the collector of traces.
@@ -204,6 +204,8 @@ package final class GifreelService: Sendable {
 
     /// The time for which a stop waits for the requests of purge hooks.
     private static let hookDrainTimeout: Duration = .seconds(3)
+    /// The time for which a stop waits to leave the cluster and to close the cache, which is short unless the disk stalls.
+    private static let closingTimeout: Duration = .seconds(10)
 
     private func open(_ revision: ServiceRevision) {
         for warning in revision.configuration.secretWarnings { revision.logger.warning("\(warning)") }
@@ -212,7 +214,8 @@ package final class GifreelService: Sendable {
 
     /// Stops in order: `/readyz` is 503 while connections are still accepted for the shutdown delay, so that a load balancer
     /// notices; then listening stops, requests in progress are answered, other conversions are cancelled, queued writes to the
-    /// shared store are sent, and all parts are closed.
+    /// shared store are sent, and all parts are closed. A disk that stalls does not prevent the end of the process: the next
+    /// start continues with what is on the disk.
     package func stop() async {
         let revision = current.value
         revision.handler.drain()
@@ -234,6 +237,20 @@ package final class GifreelService: Sendable {
         web.webhooks.stop()
         await web.hooks.stop(within: Self.hookDrainTimeout)
         await traces.stop()
+        let isClosed = AsyncSignal()
+        Task {
+            await close(revision)
+            isClosed.signal()
+        }
+        if await isClosed.wait(for: revision.configuration.settings.store.s3.drainTimeout + Self.closingTimeout) {
+            revision.logger.info("stopped")
+        } else {
+            revision.logger.warning("stopped without the cache, whose disk does not answer")
+        }
+    }
+
+    /// Sends what is queued, leaves the cluster and closes all parts.
+    private func close(_ revision: ServiceRevision) async {
         // Before this node leaves the cluster: until then, it applies purges, which may withdraw queued writes.
         let queuedWrites = await core.sendQueuedWrites(within: revision.configuration.settings.store.s3.drainTimeout)
         await core.cluster?.leave()
@@ -255,7 +272,6 @@ package final class GifreelService: Sendable {
                 continuation.resume()
             }
         }
-        revision.logger.info("stopped")
     }
 }
 
