@@ -563,21 +563,28 @@ import Testing
         )
         try await one.joined()
         try await two.joined()
-        let isStalled = Mutex(false)
-        let end = Semaphore()
-        let thread = WorkThreads(count: 1, limit: 1, name: "stall")
-        defer { thread.close() }
-        _ = thread.submit { [ledger = two.cache.ledger] in
-            try? ledger.write(.normal) { _ in
-                isStalled.withLock { $0 = true }
-                _ = end.wait(for: .seconds(60))
-            }
-        }
-        defer { end.signal() }
-        try await waitUntil("the disk to stall") { isStalled.withLock { $0 } }
+        let stall = Stall()
+        try await stall.begin { [ledger = two.cache.ledger] wait in _ = try? ledger.write(.normal) { _ in wait() } }
+        defer { stall.end() }
         // Longer than a node without heartbeats is listed.
         let report = await one.cluster.purger.broadcast(.url(url), within: .seconds(4))
         #expect(report.nodes == 2 && report.acknowledged == 1)
+    }
+
+    @Test func aPurgeReachesTheOthersAlthoughTheDiskOfItsNodeStalls() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        let stall = Stall()
+        try await stall.begin { [ledger = one.cache.ledger] wait in _ = try? ledger.write(.normal) { _ in wait() } }
+        defer { stall.end() }
+        let report = await one.cluster.purger.broadcast(.url(url), within: .seconds(8))
+        #expect(report.nodes == 2 && report.acknowledged == 1 && one.purges == [.url(url)] && two.purges == [.url(url)])
+        stall.end()
+        let id = try #require(report.id)
+        try await waitUntil("the purge to be complete") { try await one.cluster.purger.progress(of: id)?.isComplete == true }
     }
 
     @Test func aStoppedNodeDelaysAPurgeByTwoSecondsAtMost() async throws {

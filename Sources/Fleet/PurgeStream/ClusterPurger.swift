@@ -338,7 +338,7 @@ package final class ClusterPurger: Sendable {
         var counts: [String: PurgeCounts] = [:]
         var isDurable = true
         do throws(CacheError) {
-            let result = try await cache.purge(new.map(\.purge)) { database in
+            let result = try await cache.purge(new.map(\.purge), waitsForDisk: true) { database in
                 for (entry, token) in passed { try PurgeTable(database).setEntry(entry, ofToken: token) }
                 if savingPosition { try PurgeTables(database).setPosition(position) }
             }
@@ -367,7 +367,7 @@ package final class ClusterPurger: Sendable {
             // If the ledger cannot be changed, purges that were added stay pending.
             let limit = Self.batchSize + state.withLock { $0.sentUnrecorded.count }
             let rows = await read { try PurgeTable($0).pending(limit: limit) } ?? []
-            let pending = rows + cache.unrecordedPurges.filter { $0.entry == nil }
+            let pending = await rows + cache.unrecordedPurges().filter { $0.entry == nil }
             let unsent = state.withLock { state in
                 state.sentUnrecorded.formIntersection(pending.map(\.token))
                 return pending.filter { !state.sentUnrecorded.contains($0.token) && !state.sending.contains($0.token) }

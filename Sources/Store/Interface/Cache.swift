@@ -27,7 +27,7 @@ package final class Cache: Sendable {
     private let publishers: DiskWork
     /// Reads and writes facts, without waiting for publishes.
     private let documents: any BlockingWork
-    private let purgers: any BlockingWork
+    private let purgers: DiskWork
     /// Returns a unique token for a purge. The token determines which database pages the purge changes.
     private let purgeToken: @Sendable () -> String
     private let isClosed = Atomic(false)
@@ -66,7 +66,7 @@ package final class Cache: Sendable {
         publishers = DiskWork(threads.create(configuration.publishThreads, limit, "cache-publish"), clock: clock)
         documents = threads.create(configuration.lookupThreads, limit, "cache-facts")
         // A purge is never refused.
-        purgers = threads.create(1, .max, "cache-purge")
+        purgers = DiskWork(threads.create(1, .max, "cache-purge"), clock: clock)
         finder = RenditionFinder(context: context)
         quickFinder = RenditionFinder(context: context, hashesLargeFiles: false)
         evictor = Evictor(context)
@@ -88,7 +88,7 @@ package final class Cache: Sendable {
         context.housekeeping.close()
         lookups.close()
         verifiers.close()
-        purgers.close()
+        purgers.threads.close()
         publishers.threads.close()
         documents.close()
         context.purgeObservers.withLock { $0 = [] }
@@ -397,11 +397,12 @@ package final class Cache: Sendable {
     /// The cluster's clock, by which purges of other nodes are compared with what is stored.
     package var sharedClock: SharedClock { context.sharedClock }
 
-    /// The purges that exist only in memory, because they could not be written.
-    package var unrecordedPurges: [Purge] { index.changes.withLock { $0.unrecordedPurges } }
+    /// Returns the purges that exist only in memory, because they could not be written.
+    package func unrecordedPurges() async -> [Purge] {
+        await purgers.threads.run { [index] in index.changes.withLock { $0.unrecordedPurges } } ?? []
+    }
 
-    /// Registers a function to call for each purge that takes effect, before the purging call returns. It runs on a thread of
-    /// the cache, which it must not block for long.
+    /// Registers a function to call for each purge that takes effect, before the purging call returns. It must not block.
     package func observePurges(_ observer: @escaping @Sendable (PurgeScope) -> Void) {
         context.purgeObservers.withLock { $0.append(observer) }
     }
@@ -434,23 +435,38 @@ package final class Cache: Sendable {
     ///
     /// Once this returns or throws ``CacheError/purgeNotDurable(cause:)``, no lookup returns anything older that the purges
     /// cover, and covered work that began earlier is not stored when it is published. Once this returns, both also hold after a
-    /// power loss. The counts include what an earlier purge covers and no sweep has removed yet.
+    /// power loss. The counts include what an earlier purge covers and no sweep has removed yet. The purges take effect
+    /// before the disk has answered.
     ///
-    /// - Parameter change: A change to other owners' tables in the same transaction. If the transaction fails, the change is
-    ///   retried with later ones.
-    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if the purges hold only until the next start, ``CacheError/closed``.
+    /// - Parameters:
+    ///   - waitsForDisk: Whether to wait for a disk that stalls, instead of throwing.
+    ///   - change: A change to other owners' tables in the same transaction. If the transaction fails, the change is retried with
+    ///     later ones.
+    /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if the purges may hold only until the next start, ``CacheError/closed``.
     package func purge(
-        _ purges: [Purge], with change: @escaping Ledger.Change = { _ in }
+        _ purges: [Purge], waitsForDisk: Bool = false, with change: @escaping Ledger.Change = { _ in }
     ) async throws(CacheError) -> PurgeCounts {
-        let result = await purgers.run { [self] in apply(purges, with: change) }
-        guard let result else { throw .closed }
-        return try result.get()
+        for purge in purges where context.purges.announce(purge) {
+            context.hot.remove(purge.scope, removed: [])
+            notifyObservers(of: purge.scope)
+        }
+        let work = { @Sendable [self] in apply(purges, with: change, isObserved: false) }
+        let result = waitsForDisk ? await purgers.threads.run(work) : await purgers.run(isRequired: true, work)
+        if let result { return try result.get() }
+        guard !isClosed.load(ordering: .relaxed) else { throw .closed }
+        // Only the disk knows which objects in memory the purged aliases led to.
+        for purge in purges { context.hot.remove(purge.scope, removed: nil) }
+        throw .purgeNotDurable(cause: "the disk does not answer")
+    }
+
+    private func notifyObservers(of scope: PurgeScope) {
+        for observer in context.purgeObservers.withLock({ $0 }) { observer(scope) }
     }
 
     /// Applies purges on the caller's thread; see ``purge(_:with:)``. Blocks.
     ///
-    /// - Parameter isObserved: False if the origin removed the source: work in progress found this out, so it must not be
-    ///   overtaken.
+    /// - Parameter isObserved: False if the observers know the purges, or if the origin removed the source: work in progress found
+    ///   this out, so it must not be overtaken.
     func apply(
         _ new: [Purge], with change: @escaping Ledger.Change = { _ in }, isObserved: Bool = true
     ) -> Result<PurgeCounts, CacheError> {
@@ -463,7 +479,7 @@ package final class Cache: Sendable {
             context.hot.remove(purge.scope, removed: index.query { try $0.objects(of: purge.scope) } ?? nil)
             context.reached(.purgeCooled)
             if let id = purge.scope.objectID { outbox?.sendDeletion(of: id) }
-            if isObserved { for observer in context.purgeObservers.withLock({ $0 }) { observer(purge.scope) } }
+            if isObserved { notifyObservers(of: purge.scope) }
             counts.add(index.count(purge, sequence))
         }
         // The rest follows in the background. No lookup finds these rows.
@@ -494,7 +510,7 @@ package final class Cache: Sendable {
     ///
     /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
-        _ = await purgers.run { [index] in index.revalidateAll(doubt, missesPurges: true) }
+        _ = await purgers.threads.run { [index] in index.revalidateAll(doubt, missesPurges: true) }
     }
 
     /// Expires every alias as ``revalidateAll(_:)`` does, but drops no queued renditions and doubts no uploads. Blocks.
@@ -512,7 +528,9 @@ package final class Cache: Sendable {
     /// Leaves every stored alias unconfirmed until ``confirmAliases()``, because this node would not learn of purges by others.
     /// Not recorded.
     package func doubtAliases() async {
-        _ = await purgers.run { [index] in index.changes.withLock { index.doubts.doubtAlone(through: $0.sequence) } }
+        _ = await purgers.threads.run { [index] in
+            index.changes.withLock { index.doubts.doubtAlone(through: $0.sequence) }
+        }
     }
 
     /// Ends ``holdAliases(_:)`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.
@@ -520,10 +538,12 @@ package final class Cache: Sendable {
         index.doubts.confirm()
     }
 
-    /// Changes other owners' tables durably, after all purges so far. If the transaction fails, the change is retried with
-    /// later ones.
+    /// Changes other owners' tables durably, after all purges so far. If the transaction fails, or the disk stalls, the change
+    /// follows later.
     package func record(_ change: @escaping Ledger.Change) async {
-        _ = await purgers.run { [index] in index.changes.withLock { $0.recordOrRemember(.init(change: change)) } }
+        _ = await purgers.run(isRequired: true) { [index] in
+            index.changes.withLock { $0.recordOrRemember(.init(change: change)) }
+        }
     }
 
     /// Changes other owners' tables for a rendition, unless its object itself was purged after `epoch`. No purge comes between

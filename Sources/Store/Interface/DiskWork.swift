@@ -32,8 +32,13 @@ final class DiskWork: Sendable {
 
     /// Runs `work` and returns its result; nil if no thread accepts it, if the disk stalls meanwhile, or if work that was given up
     /// earlier has not ended. Work that is given up goes on, and its effects remain.
-    func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
-        guard !isOverdue else { return nil }
+    ///
+    /// - Parameter isRequired: Whether the work is queued even if earlier work has not ended.
+    func run<Value: Sendable>(isRequired: Bool = false, _ work: @escaping @Sendable () -> Value) async -> Value? {
+        guard !isOverdue else {
+            if isRequired { _ = threads.submit { _ = work() } }
+            return nil
+        }
         return await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
             let number = begin { continuation.resume(returning: nil) }
             let isAccepted = threads.submit { [self] in

@@ -7,11 +7,17 @@ package struct Epoch: Sendable, Equatable {
     let number: Int64
     /// The earliest possible time of the moment, in milliseconds of the cluster's clock.
     package let began: Int64
+    /// The number of purges that were announced until the moment.
+    var announcements = 0
 
     /// Returns the same moment in the order of purges, for work that began at another time on another node.
-    package func began(at time: Int64) -> Epoch { Epoch(number: number, began: min(began, time)) }
+    package func began(at time: Int64) -> Epoch {
+        Epoch(number: number, began: min(began, time), announcements: announcements)
+    }
 
-    package static func == (left: Epoch, right: Epoch) -> Bool { left.number == right.number }
+    package static func == (left: Epoch, right: Epoch) -> Bool {
+        left.number == right.number && left.announcements == right.announcements
+    }
 }
 
 /// A version of the cache's contents. It changes with each stored rendition and each purge, but not with evictions. Valid
@@ -61,6 +67,9 @@ package final class PurgeIndex: Sendable {
         var entries: [(sequence: Int64, purge: Purge)] = []
         var tokens: [String: Int64] = [:]
         var unswept: Set<Int64> = []
+        /// The tokens of purges that have no sequence yet, and the number of all purges announced so far.
+        var announced: Set<String> = []
+        var announcements = 0
     }
 
     private let state = Mutex(State())
@@ -78,7 +87,7 @@ package final class PurgeIndex: Sendable {
 
     package var epoch: Epoch {
         let began = now()
-        return Epoch(number: state.withLock(\.latest), began: began)
+        return state.withLock { Epoch(number: $0.latest, began: began, announcements: $0.announcements) }
     }
 
     // MARK: Changing
@@ -91,32 +100,55 @@ package final class PurgeIndex: Sendable {
         }
     }
 
+    /// Lets a purge cover all rows and overtake all work until ``insert(_:_:isSwept:)`` gives it its place in the order. Its
+    /// caller need not wait for the lock that decides on the order, which may be held while a disk syncs.
+    ///
+    /// - Returns: False if the purge is known.
+    func announce(_ purge: Purge) -> Bool {
+        state.withLock { state in
+            guard state.tokens[purge.token] == nil, state.announced.insert(purge.token).inserted else { return false }
+            state.announcements += 1
+            Self.add(purge, .max, &state)
+            countUnswept(state)
+            return true
+        }
+    }
+
     /// Records a purge, which from now on covers rows and overtakes work.
     func insert(_ purge: Purge, _ sequence: Int64, isSwept: Bool = false) {
         state.withLock { state in
             state.latest = max(state.latest, sequence)
             state.entries.append((sequence, purge))
             state.tokens[purge.token] = sequence
+            state.announced.remove(purge.token)
             if !isSwept { state.unswept.insert(sequence) }
-            Self.change(purge.scope, &state) { marks in
-                let shared = marks.map(\.shared).max() ?? 0
-                // A later purge that covers as much replaces earlier ones.
-                marks.removeAll { purge.isLocal && $0.madeAt <= purge.madeAt || !$0.isLocal && $0.madeAt <= purge.madeAt }
-                marks.append(
-                    Mark(
-                        sequence: sequence, madeAt: purge.madeAt, isLocal: purge.isLocal,
-                        shared: purge.entry == "" ? shared : max(shared, purge.madeAt)))
-            }
+            Self.add(purge, sequence, &state)
             if state.entries.count - state.unswept.count > limit { drop(limit / 2, &state) }
-            unsweptCount.store(state.unswept.count, ordering: .releasing)
+            countUnswept(state)
         }
+    }
+
+    private static func add(_ purge: Purge, _ sequence: Int64, _ state: inout State) {
+        change(purge.scope, &state) { marks in
+            let shared = marks.map(\.shared).max() ?? 0
+            // A later purge that covers as much replaces earlier ones. It also replaces announced ones, whose work began before.
+            marks.removeAll { purge.isLocal && $0.madeAt <= purge.madeAt || !$0.isLocal && $0.madeAt <= purge.madeAt }
+            marks.append(
+                Mark(
+                    sequence: sequence, madeAt: purge.madeAt, isLocal: purge.isLocal,
+                    shared: purge.entry == "" ? shared : max(shared, purge.madeAt)))
+        }
+    }
+
+    private func countUnswept(_ state: borrowing State) {
+        unsweptCount.store(state.unswept.count + state.announced.count, ordering: .releasing)
     }
 
     /// Notes that no row is left that a purge covers.
     func markSwept(_ sequence: Int64) {
         state.withLock { state in
             state.unswept.remove(sequence)
-            unsweptCount.store(state.unswept.count, ordering: .releasing)
+            countUnswept(state)
         }
     }
 
@@ -137,7 +169,7 @@ package final class PurgeIndex: Sendable {
     func forgetRows() {
         state.withLock { state in
             state.unswept = []
-            unsweptCount.store(0, ordering: .releasing)
+            countUnswept(state)
         }
     }
 
@@ -206,7 +238,7 @@ package final class PurgeIndex: Sendable {
     /// Whether a purge that covers the rendition came after `epoch`.
     package func overtook(_ epoch: Epoch, sourceURL: String?, object: ObjectID? = nil) -> Bool {
         state.withLock { state in
-            guard state.latest > epoch.number else { return false }
+            guard state.latest > epoch.number || !state.announced.isEmpty else { return false }
             return epoch.number < max(state.floor, state.overtaken)
                 || Self.contains(state, sourceURL, object) { $0.covers(epoch.number, epoch.began) }
         }
@@ -215,7 +247,7 @@ package final class PurgeIndex: Sendable {
     /// Whether the object itself was purged after `epoch`. Purges of URLs, prefixes and everything do not count.
     package func containsPurge(of object: ObjectID, since epoch: Epoch) -> Bool {
         state.withLock { state in
-            guard state.latest > epoch.number else { return false }
+            guard state.latest > epoch.number || !state.announced.isEmpty else { return false }
             return epoch.number < state.floor
                 || Self.marks(of: object, state).contains { $0.covers(epoch.number, epoch.began) }
         }
@@ -251,6 +283,11 @@ package final class PurgeIndex: Sendable {
     }
 
     package func isKnown(_ token: String) -> Bool {
+        state.withLock { $0.tokens[token] != nil || $0.announced.contains(token) }
+    }
+
+    /// Whether a purge with this token has its place in the order.
+    func isInserted(_ token: String) -> Bool {
         state.withLock { $0.tokens[token] != nil }
     }
 

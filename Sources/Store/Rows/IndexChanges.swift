@@ -296,7 +296,7 @@ extension IndexChanges {
     /// but only after the caller has called ``CacheIndex/count(_:_:)`` for each returned purge.
     ///
     /// - Parameters:
-    ///   - new: Purges whose tokens are known are skipped.
+    ///   - new: Purges that were inserted before are skipped.
     ///   - change: A change to other owners' tables in the same transaction.
     /// - Returns: The purges with their sequences, and the error if they are not durable. They apply nevertheless, except after
     ///   ``close()``.
@@ -304,7 +304,7 @@ extension IndexChanges {
         _ new: [Purge], with change: @escaping Ledger.Change = { _ in }
     ) -> (purges: [(purge: Purge, sequence: Int64)], failure: LedgerError?) {
         var accepted: [(purge: Purge, sequence: Int64)] = []
-        for purge in new where !purges.isKnown(purge.token) && !accepted.contains(where: { $0.purge.token == purge.token }) {
+        for purge in new where !purges.isInserted(purge.token) && !accepted.contains(where: { $0.purge.token == purge.token }) {
             accepted.append((purge, takeSequences(1)))
         }
         counted.formUnion(accepted.map(\.sequence))

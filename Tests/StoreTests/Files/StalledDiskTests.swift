@@ -174,6 +174,55 @@ import Testing
         #expect(await cache.alias(.test("https://a/1")) == nil)
     }
 
+    @Test func aPurgeTakesEffectBeforeTheDiskAnswers() async throws {
+        let urls = (1...3).map { "https://a/\($0)" }
+        resume()
+        do {
+            defer { cache.close() }
+            for url in urls { try await cache.put([1], url: url) }
+            let before = cache.epoch
+            let stall = Stall()
+            try await stall.begin { [cache] wait in _ = try? cache.ledger.write(.normal) { _ in wait() } }
+            defer { stall.end() }
+
+            let failure = Mutex<CacheError?>(nil)
+            let purge = Task { [cache] in
+                do throws(CacheError) {
+                    _ = try await cache.purge(.url(urls[0]))
+                } catch {
+                    failure.withLock { $0 = error }
+                }
+            }
+            try await waitUntil("the effect") { cache.hotAlias(.test(urls[0])) == nil }
+            #expect(cache.hotAlias(.test(urls[1])) != nil)
+            #expect(cache.purges.overtook(before, sourceURL: urls[0]) && !cache.purges.overtook(before, sourceURL: urls[1]))
+            #expect(await cache.alias(.test(urls[0])) == nil)
+            #expect(await cache.object(.test(urls[0])) == nil)
+            await purge.value
+            guard case .purgeNotDurable? = failure.withLock({ $0 }) else {
+                Issue.record("a purge that is not durable has to fail")
+                return
+            }
+
+            // Only the disk knows that this object belongs to the source. The disk has not answered yet.
+            cache.forgetHot()
+            #expect(await cache.object(.test(urls[1])) != nil)
+            await #expect(throws: CacheError.self) { try await cache.purge(.url(urls[1])) }
+            #expect(cache.hotObject(.test(urls[1])) == nil)
+            #expect(await cache.object(.test(urls[1])) == nil)
+            #expect(await cache.alias(.test(urls[2])) != nil)
+
+            stall.end()
+            try await waitUntil("the end of the stall") { (try? await cache.purge(.url("https://b/"))) != nil }
+            #expect(try await cache.put([2], url: urls[0], object: .test("new")).isStored)
+        }
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        #expect(try await again.bytes(url: urls[0]) == [2])
+        #expect(await again.alias(.test(urls[1])) == nil)
+        #expect(await again.alias(.test(urls[2])) != nil)
+    }
+
     @Test func whatAnOriginForbidsStaysUnstorable() async throws {
         defer { cache.close() }
         defer { resume() }

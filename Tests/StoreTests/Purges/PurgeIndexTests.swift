@@ -156,6 +156,34 @@ import Testing
         #expect(log.containsPurge(of: .test("c"), since: start))
     }
 
+    @Test func anAnnouncedPurgeCoversEverythingUntilItIsInserted() {
+        let index = PurgeIndex()
+        let (url, other, id) = ("https://a/", "https://b/", ObjectID.test("a"))
+        let before = index.epoch
+        let purges = [
+            Purge(.url(url), madeAt: 5, isLocal: true, token: "1", entry: ""),
+            Purge(.object(id), madeAt: 5, isLocal: false, token: "2", entry: "1-0"),
+        ]
+        for purge in purges {
+            let epoch = index.epoch
+            #expect(index.announce(purge) && !index.announce(purge))
+            #expect(index.isKnown(purge.token) && !index.isInserted(purge.token))
+            // An object that was looked up before must not enter the table in memory.
+            #expect(index.epoch != epoch)
+        }
+        #expect(index.hasUnswept && index.covers(url, nil, 100, began: 9) && !index.covers(other, nil, 100, began: 9))
+        #expect(index.covers(nil, id, 100, began: 5) && !index.covers(nil, id, 100, began: 6))
+        #expect(index.overtook(index.epoch, sourceURL: url) && !index.overtook(index.epoch, sourceURL: other))
+        #expect(index.containsPurge(of: id, since: index.epoch))
+
+        for (purge, sequence) in zip(purges, Int64(7)...) { index.insert(purge, sequence) }
+        #expect(index.covers(url, nil, 6, began: 9) && !index.covers(url, nil, 9, began: 9))
+        #expect(index.overtook(before, sourceURL: url) && !index.overtook(index.epoch, sourceURL: url))
+        #expect(index.containsPurge(of: id, since: before) && !index.containsPurge(of: id, since: index.epoch))
+        for sequence: Int64 in 7...8 { index.markSwept(sequence) }
+        #expect(!index.hasUnswept && !index.announce(purges[0]))
+    }
+
     // MARK: Publishes with noted epochs
 
     @Test(arguments: UInt64(0)..<6) func aPublishIsStoredUnlessAPurgeCameSinceItsEpoch(seed: UInt64) async throws {
