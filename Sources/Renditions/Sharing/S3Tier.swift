@@ -13,13 +13,14 @@ package struct S3Tier: SharedTier {
     /// The largest rendition to receive, unless the local cache refuses even smaller ones.
     private static let largestObject: Int64 = 1 << 40
 
-    /// Makes each purge of an object delete it from the store, too.
+    /// Makes each purge of an object delete it from the store, too, and saves what the cache's disk stores late.
     ///
     /// - Parameter cache: The cache whose ledger contains the store's outbox.
     package init(_ store: SharedStore, cache: Cache) {
         self.store = store
         self.cache = cache
         if let outbox = store.outbox { cache.sendDeletions(by: outbox) }
+        cache.observeLateRenditions { [self] rendition in Task { await save(rendition) } }
     }
 
     package func load(

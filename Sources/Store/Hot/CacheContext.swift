@@ -23,6 +23,8 @@ final class CacheContext: Sendable {
     let refusedBytes = Atomic<Int64>(0)
     /// Observers that apply each purge to work in progress and to remembered failures. They may retain the cache.
     let purgeObservers = Mutex<[@Sendable (PurgeScope) -> Void]>([])
+    /// Receives the renditions that are stored after their publishers have returned. It may retain the cache.
+    let lateObserver = Mutex<(@Sendable (CachedRendition) -> Void)?>(nil)
     let report: @Sendable (CacheEvent) -> Void
     /// Called at each ``Step``; only tests set it.
     private let onStep: (@Sendable (Step) -> Void)?

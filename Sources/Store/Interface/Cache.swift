@@ -92,6 +92,7 @@ package final class Cache: Sendable {
         publishers.threads.close()
         documents.close()
         context.purgeObservers.withLock { $0 = [] }
+        context.lateObserver.withLock { $0 = nil }
         forgetHot()
         index.close()
     }
@@ -381,12 +382,20 @@ package final class Cache: Sendable {
         let job = PublishJob(
             staged: staged, id: object, fileExtension: fileExtension, facts: facts, alias: alias, created: created,
             epoch: epoch, storing: storing)
-        let result = await publishers.run { [publisher] in Result { () throws(CacheError) in try publisher.process(job) } }
+        let work = { @Sendable [publisher] in Result { () throws(CacheError) in try publisher.process(job) } }
+        let result = await publishers.run(work) { [context] late in
+            if case .success(.stored(let rendition)) = late { context.lateObserver.withLock(\.self)?(rendition) }
+        }
         if let result { return try result.get() }
         let unfinished: @Sendable () -> Result<PublishOutcome, CacheError> = { [publisher] in
             Result { () throws(CacheError) in try publisher.unfinished(job) }
         }
         return try (await documents.run(unfinished) ?? unfinished()).get()
+    }
+
+    /// Sets the function that receives each rendition that is stored after its publish has returned. It must not block.
+    package func observeLateRenditions(_ observer: @escaping @Sendable (CachedRendition) -> Void) {
+        context.lateObserver.withLock { $0 = observer }
     }
 
     // MARK: Purging

@@ -33,8 +33,13 @@ final class DiskWork: Sendable {
     /// Runs `work` and returns its result; nil if no thread accepts it, if the disk stalls meanwhile, or if work that was given up
     /// earlier has not ended. Work that is given up goes on, and its effects remain.
     ///
-    /// - Parameter isRequired: Whether the work is queued even if earlier work has not ended.
-    func run<Value: Sendable>(isRequired: Bool = false, _ work: @escaping @Sendable () -> Value) async -> Value? {
+    /// - Parameters:
+    ///   - isRequired: Whether the work is queued even if earlier work has not ended.
+    ///   - late: Receives the result of work that was given up.
+    func run<Value: Sendable>(
+        isRequired: Bool = false, _ work: @escaping @Sendable () -> Value,
+        late: @escaping @Sendable (Value) -> Void = { _ in }
+    ) async -> Value? {
         guard !isOverdue else {
             if isRequired { _ = threads.submit { _ = work() } }
             return nil
@@ -43,7 +48,7 @@ final class DiskWork: Sendable {
             let number = begin { continuation.resume(returning: nil) }
             let isAccepted = threads.submit { [self] in
                 let value = work()
-                if end(number) { continuation.resume(returning: value) }
+                if end(number) { continuation.resume(returning: value) } else { late(value) }
             }
             if !isAccepted, end(number) { continuation.resume(returning: nil) }
         }

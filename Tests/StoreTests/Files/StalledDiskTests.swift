@@ -105,8 +105,10 @@ import Testing
     @Test func renditionsAreUsedAtOnceAndStoredLater() async throws {
         defer { cache.close() }
         defer { resume() }
+        let late = Mutex<[ObjectID]>([])
+        cache.observeLateRenditions { rendition in late.withLock { $0.append(rendition.objectID) } }
         let stalled = try await cache.put([1, 2, 3], url: "https://a/1")
-        #expect(stalled.unstoredReason == .unavailable)
+        #expect(stalled.unstoredReason == .unavailable && late.withLock(\.self) == [])
         #expect(try stalled.rendition.descriptor.readAll() == [1, 2, 3])
         #expect(cache.statistics().refusal == .unavailable)
 
@@ -126,6 +128,7 @@ import Testing
         #expect(try await cache.bytes(url: "https://a/1") == [1, 2, 3])
         try await waitUntil("storing") { try await cache.put([4], url: "https://a/2").isStored }
         #expect(cache.statistics().refusal == nil)
+        #expect(late.withLock(\.self) == [.test("https://a/1")])
     }
 
     /// The same bytes at another URL, or of a source without validators.
