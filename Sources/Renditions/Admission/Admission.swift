@@ -274,15 +274,13 @@ package final class Admission: Sendable {
         return AdmittedMemory(self, bytes: bytes, owner)
     }
 
-    /// Accounts for a rendition in memory until its last reader has ended. Has no effect if the file is on disk.
+    /// Accounts for a rendition in memory until its last reader has ended. Has no effect if the file is on disk. If a job needs
+    /// the memory, the file is truncated, which ends its readers.
     ///
-    /// - Parameters:
-    ///   - file: The published file. If a job needs the memory, the file is truncated, which ends its readers.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if there is no room; the caller then releases the rendition.
-    func account(for rendition: CachedRendition, in file: StagedFile) throws(RenditionError) {
-        guard file.isInMemory else { return }
+    func account(for rendition: CachedRendition) throws(RenditionError) {
+        guard let writable = rendition.object.memory else { return }
         let memory = try reserve(bytes: Int(rendition.length))
-        let writable = file.descriptor
         if writable === rendition.descriptor {
             // The descriptor will hold the memory, so the memory must not hold the descriptor.
             memory.addReaders { [weak writable] in if let writable { ftruncate(writable.number, 0) } }

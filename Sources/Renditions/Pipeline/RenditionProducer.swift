@@ -119,7 +119,7 @@ struct RenditionProducer: Sendable {
         } catch {
             throw RenditionError(error)
         }
-        try admission.account(for: outcome.rendition, in: file)
+        try admission.account(for: outcome.rendition)
         return outcome
     }
 }

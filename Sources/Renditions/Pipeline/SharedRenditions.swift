@@ -146,7 +146,7 @@ struct SharedRenditions: Sendable {
                     file, as: id, fileExtension: fileExtension, facts: record.facts, alias: alias,
                     created: record.created, epoch: alias == nil ? epoch.began(at: record.began) : epoch, storing: true)
                 do throws(RenditionError) {
-                    try admission.account(for: outcome.rendition, in: file)
+                    try admission.account(for: outcome.rendition)
                 } catch {
                     return .unavailable(cause: "The disk is full, and so is the memory for renditions.")
                 }

@@ -9,12 +9,15 @@ package final class StoredObject: Sendable {
     package let descriptor: SharedDescriptor
     /// Its position in the eviction queue; 0 if it is not stored.
     let sequence: Int64
+    /// The file, open for writing, if it is in memory because the disk refused it.
+    package let memory: SharedDescriptor?
     /// The number of responses that used it since its file was opened.
     fileprivate let uses = Atomic<Int>(0)
     /// The lap of the eviction hand in which a use was last reported.
     private let reportedLap = Atomic<Int>(-1)
 
-    init(record: ObjectRecord, descriptor: SharedDescriptor, sequence: Int64) {
+    init(record: ObjectRecord, descriptor: SharedDescriptor, sequence: Int64, memory: SharedDescriptor? = nil) {
+        self.memory = memory
         self.record = record
         self.descriptor = descriptor
         self.sequence = sequence

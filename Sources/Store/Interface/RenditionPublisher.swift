@@ -184,7 +184,9 @@ struct RenditionPublisher: Sendable {
             if isOfDisk { counters.refusal = reason }
         }
         if isOfDisk { context.housekeeping.wake() }
-        let object = StoredObject(record: record, descriptor: job.readOnly(), sequence: 0)
+        let object = StoredObject(
+            record: record, descriptor: job.readOnly(), sequence: 0,
+            memory: job.staged.isInMemory ? job.staged.descriptor : nil)
         return .unstored(CachedRendition(object: object, alias: job.alias, epoch: job.epoch), reason)
     }
 

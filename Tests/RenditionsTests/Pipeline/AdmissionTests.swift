@@ -173,21 +173,21 @@ extension ArrivingSource {
     }
 
     /// A rendition in memory, whose file may have been opened again for reading only.
-    private func rendition(bytes: Int, isReopened: Bool) throws -> (rendition: CachedRendition, file: StagedFile) {
+    private func rendition(bytes: Int, isReopened: Bool) throws -> CachedRendition {
         let directory = try ScratchDirectory()
         defer { withExtendedLifetime(directory) {} }
         let path = directory.path("rendition")
         let number = open(path, O_RDWR | O_CREAT, 0o600)
         try #require(number >= 0 && ftruncate(number, bytes) == 0)
-        let file = StagedFile(SharedDescriptor(OwnedDescriptor(taking: number)), because: .diskFull)
+        let file = SharedDescriptor(OwnedDescriptor(taking: number))
         let read = isReopened ? open(path, O_RDONLY) : -1
         let record = ObjectRecord(
             id: try #require(ObjectID(hex: String(repeating: "a", count: 64))), fileExtension: "mp4", length: Int64(bytes),
             content: try #require(ContentDigest(hex: String(repeating: "a", count: 64))), created: 0, facts: [])
         let object = StoredObject(
-            record: record, descriptor: read < 0 ? file.descriptor : SharedDescriptor(OwnedDescriptor(taking: read)),
-            sequence: 0)
-        return (CachedRendition(object: object, alias: nil, epoch: Epoch(number: 0, began: 0)), file)
+            record: record, descriptor: read < 0 ? file : SharedDescriptor(OwnedDescriptor(taking: read)), sequence: 0,
+            memory: file)
+        return CachedRendition(object: object, alias: nil, epoch: Epoch(number: 0, began: 0))
     }
 
     @Test(arguments: [true, false])
@@ -195,16 +195,16 @@ extension ArrivingSource {
         let admission = Admission(jobs: 1, bytes: 1000)
         weak var released: SharedDescriptor?
         do {
-            let (rendition, file) = try rendition(bytes: 400, isReopened: isReopened)
-            try admission.account(for: rendition, in: file)
+            let rendition = try rendition(bytes: 400, isReopened: isReopened)
+            try admission.account(for: rendition)
             #expect(admission.load.bytes == 400)
-            released = file.descriptor
+            released = rendition.object.memory
         }
         #expect(released == nil && admission.load.bytes == 0)
         let reader: SharedDescriptor
         do {
-            let (rendition, file) = try rendition(bytes: 400, isReopened: isReopened)
-            try admission.account(for: rendition, in: file)
+            let rendition = try rendition(bytes: 400, isReopened: isReopened)
+            try admission.account(for: rendition)
             reader = rendition.descriptor
         }
         _ = try admission.reserve(bytes: 900)

@@ -109,6 +109,8 @@ import Testing
         cache.observeLateRenditions { rendition in late.withLock { $0.append(rendition.objectID) } }
         let stalled = try await cache.put([1, 2, 3], url: "https://a/1")
         #expect(stalled.unstoredReason == .unavailable && late.withLock(\.self) == [])
+        // Counted in the memory for renditions.
+        #expect(try stalled.rendition.object.memory?.readAll() == [1, 2, 3])
         #expect(try stalled.rendition.descriptor.readAll() == [1, 2, 3])
         #expect(cache.statistics().refusal == .unavailable)
 
