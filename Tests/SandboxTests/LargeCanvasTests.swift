@@ -35,7 +35,9 @@ extension SerialTests {
 
         private func convert(frames: Int, by transcoder: Transcoder) throws {
             let (output, options) = (transcoder.output, transcoder.options)
-            guard LinkedLibraries.present.hasEncoder(output), LinkedLibraries.has(options.codec) else { return }
+            guard LinkedLibraries.present.hasEncoder(output), LinkedLibraries.has(options.codec) else {
+                try Test.cancel("The encoder is missing.")
+            }
             let zygote = try SandboxFixture.zygote()
             let input = try SandboxFixture.input(Self.gif(frames: frames))
             let job = WorkerJob(
