@@ -38,7 +38,8 @@ import Testing
         one.cluster.close()
         let start = ContinuousClock.now
         let taken = try #require(await two.cluster.flights.findOrLead("a1", sourceURL: url).lease)
-        #expect(ContinuousClock.now - start < .seconds(3.6))
+        // Far above the lifetime of a lease, for a busy machine.
+        #expect(ClusterTimings().leaseTime == .seconds(2.5) && ContinuousClock.now - start < .seconds(20))
         #expect(await taken.complete(.test("object2"), lifetime: .seconds(60)))
         #expect(await !lease.complete(.test("object1"), lifetime: .seconds(60)))
     }
