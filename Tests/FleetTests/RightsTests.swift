@@ -139,6 +139,7 @@ import Testing
             "*4\r\n$7\r\nversion\r\n$5\r\n7.2.4\r\n$4\r\nmode\r\n$8\r\nsentinel\r\n",
             "the server is a Sentinel; the address of Redis or Valkey itself is required"
         ),
+        ("*2\r\n$6\r\nserver\r\n$5\r\nredis\r\n", "the server's reply makes no sense: a greeting without a version"),
     ]) func aServerThatNodesCannotUseIsNamed(_ greeting: String, _ description: String) async throws {
         let server = try await RedisServer()
         defer { server.stop() }

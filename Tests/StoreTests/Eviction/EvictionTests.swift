@@ -52,6 +52,16 @@ import Testing
         #expect(statistics.objects == 200 - statistics.evictions)
     }
 
+    @Test func aPublishBeginsTheEvictionThatItMakesNecessary() async throws {
+        var configuration = configuration(maxBytes: 1 << 20)
+        configuration.housekeepingInterval = .seconds(3600)
+        let cache = try Cache(configuration: configuration)
+        defer { cache.close() }
+        // Ten take more than 95 % of the limit, but not all of it.
+        for number in UInt64(0)..<10 { try await cache.put(noise(100_000, seed: number), url: "https://a/\(number)") }
+        try await waitUntil("eviction") { cache.statistics().evictions > 0 }
+    }
+
     @Test func usedRenditionsStayAndUnusedOnesAreEvicted() async throws {
         let cache = try open(maxBytes: 1 << 20)
         defer { cache.close() }

@@ -166,15 +166,33 @@ import Testing
         #expect(code.hasPrefix("ab[1mAAA") && code.count == 64)
     }
 
-    @Test func impossibleSizesInAListAreSummed() async throws {
-        let entries = try (1...2).map { seed in
-            let key = try KeySpace(prefix: "").object(TestRendition(UInt64(seed)).name)
-            return """
-                <Contents><Key>\(key)</Key><Size>\(Int.max)</Size><LastModified>1970-01-01T00:00:00Z</LastModified></Contents>
-                """
+    private func list(_ keys: [String], size: Int) -> LoopbackAnswer {
+        let entries = keys.map { key in
+            "<Contents><Key>\(key)</Key><Size>\(size)</Size><LastModified>1970-01-01T00:00:00Z</LastModified></Contents>"
         }
         let list = "<?xml version=\"1.0\"?><ListBucketResult>\(entries.joined())</ListBucketResult>"
-        let origin = try LoopbackOrigin(["/b": { _ in .response("200 OK", body: Array(list.utf8)) }])
+        return .response("200 OK", body: Array(list.utf8))
+    }
+
+    private func keys() throws -> [String] {
+        try (1...2).map { try KeySpace(prefix: "").object(TestRendition($0).name) }
+    }
+
+    @Test func aServerWithoutDeleteObjectsDeletesOneAtATime() async throws {
+        let keys = try keys()
+        let found = list(keys, size: 10)
+        let origin = try LoopbackOrigin(["/b": { $0.method == "POST" ? .response("501 Not Implemented") : found }])
+        defer { origin.stop() }
+        for key in keys { origin.on("/b/\(key)", .response("204 No Content")) }
+        let store = try store(origin)
+        defer { store.close() }
+        #expect(try await store.prune(storedBefore: 1).bytes == 20)
+        #expect(origin.requests.filter { $0.method == "DELETE" }.map(\.target) == keys.map { "/b/\($0)" })
+    }
+
+    @Test func impossibleSizesInAListAreSummed() async throws {
+        let found = list(try keys(), size: .max)
+        let origin = try LoopbackOrigin(["/b": { _ in found }])
         defer { origin.stop() }
         let store = try store(origin)
         defer { store.close() }
