@@ -32,7 +32,7 @@ struct MP4Muxer: ~Copyable {
     /// The time of the last announced frame.
     private var newest: Int64 = 0
     /// The times of the announced frames, by index.
-    private var times = TimeWindow()
+    private(set) var times = TimeWindow()
     /// The decoding time of the last appended packet, before ``decodingLead``; -1 before the first.
     private var decoding: Int64 = -1
     /// Whether the packets may not be in display order: those of H.264 with B-frames, and of another MP4.
@@ -234,7 +234,7 @@ struct TimeWindow {
     private var ring: [Int64] = Array(repeating: 0, count: 64)
     /// The index of the oldest frame.
     private var first = 0
-    private var count = 0
+    private(set) var count = 0
 
     mutating func append(_ time: Int64) {
         if count == ring.count {
