@@ -177,7 +177,7 @@ struct TroubleshootingTests {
             let (command, output) = try shown(heading)
             var printed = ""
             // The server counts a request after its response.
-            let isSame = try? blockUntil("the output") {
+            let isSame: Void? = try? blockUntil("the output") {
                 printed = try self.printed(command, server, origin)
                 return lasting(printed) == lasting(output)
             }

@@ -1,4 +1,4 @@
-package import Media
+internal import Media
 
 /// The resource limits of one job.
 package struct WorkerAllowance: Sendable, Equatable {

@@ -92,7 +92,7 @@ import Testing
             let record = try #require(
                 StoredRecord(length: 1, digest: [UInt8](repeating: 0, count: 32), created: 0, facts: [], began: 1))
             try world.cache.ledger.write(.normal) { database in
-                try OutboxTables(database).add(name, record, mediaType: "video/mp4", 1)
+                _ = try OutboxTables(database).add(name, record, mediaType: "video/mp4", 1)
                 _ = try OutboxTables(database).begin(holdingPuts: true)
             }
             await purges.revalidateAll(.possible)
