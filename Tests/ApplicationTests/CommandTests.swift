@@ -272,6 +272,36 @@ import Testing
         #expect(absent.log == "/no/such.gif: file_failed: The file cannot be read: No such file or directory.\n")
     }
 
+    @Test(
+        .enabled(if: SmallDisk.isPossible, "needs the right to mount"),
+        arguments: ["mp4", "webm", "avif", "awebp", "gif", "png", "json"])
+    func aFullFileSystemIsBlamedAndNotTheSource(_ format: String) throws {
+        let folder = try ScratchDirectory()
+        let input = try write("a.gif", GIFBuilder.noise(frames: 6, width: 160, height: 160))
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let disk = try #require(SmallDisk(on: folder.path, bytes: 1 << 20))
+        defer { disk.unmount() }
+        disk.fill()
+        let output = folder.path("out")
+        let outcome = try gifreel(["convert", input, output, "--format", format])
+        #expect(outcome.code == 1, "\(outcome)")
+        #expect(outcome.log == "\(output): file_failed: The file cannot be written: No space left on device.\n")
+        #expect(folder.names() == ["filler"])
+    }
+
+    /// No log has the cause, and no server is there to try again.
+    @Test func anInterruptedConversionNamesItsCause() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let input = try write("a.gif", GIFBuilder.noise(frames: 60, width: 300, height: 300))
+        let process = try ChildProcess(GifreelProcess.executable, ["convert", input, directory.path + "/a.mp4"])
+        try blockUntil("a worker") { !GifreelProcess.workers(of: process.identifier).isEmpty }
+        for worker in GifreelProcess.workers(of: process.identifier) { kill(worker, SIGKILL) }
+        let outcome = try process.finish()
+        #expect(outcome.code == 1, "\(outcome)")
+        let start = "\(input): overloaded: The conversion was interrupted: the worker was killed by signal 9 "
+        #expect(outcome.log.hasPrefix(start) && !outcome.log.contains("server"), "\(outcome)")
+    }
+
     @Test func filesThatWouldCollideAreBothNamed() throws {
         let outcome = try gifreel(["convert", "--to", "/x", "a/c.gif", "b/c.gif"])
         #expect(outcome.code != 0)

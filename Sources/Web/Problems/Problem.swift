@@ -9,12 +9,12 @@ package struct Problem: Error, Sendable, Equatable {
     package var detail: String
     /// Seconds after which another attempt may succeed.
     package var retryAfter: Int?
-    /// For the log only.
+    /// For the log, or the operator of a command.
     package var cause: String?
     /// The value of `Cache-Status`, if the problem concerns a source.
     package var cacheStatus: String?
     /// Whether the operator should look into it: the cause is not the client, the source or the load.
-    var isServerFault: Bool
+    package var isServerFault: Bool
     /// Whether the problem is written to the log. False if it was logged earlier, or if the client has left.
     var isLogged: Bool
 

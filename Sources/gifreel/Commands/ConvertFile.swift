@@ -20,9 +20,11 @@ struct ConvertFailure: Error {
 }
 
 extension ConvertFailure {
-    /// The input cannot be converted.
+    /// The input cannot be converted. Where the detail blames a server, which a command does not have, the sentence is the cause.
     init(_ problem: Problem, of input: String) {
-        self.init(path: input, code: problem.code, sentence: problem.detail)
+        let cause = problem.isServerFault ? problem.cause : nil
+        self.init(
+            path: input, code: problem.code, sentence: cause.map { "The conversion was interrupted: \($0)." } ?? problem.detail)
     }
 
     /// A file cannot be read or written.
@@ -73,9 +75,11 @@ struct ConvertFile: Sendable {
 
     /// Runs `body`, whose errors concern the output.
     private func writing<Value>(_ body: () throws(SystemError) -> Value) throws(ConvertFailure) -> Value {
-        try translating(try body()) { (error: SystemError) in
-            ConvertFailure(output == "-" ? "standard output" : output, "written", error)
-        }
+        try translating(try body(), to: notWritten)
+    }
+
+    private func notWritten(_ error: SystemError) -> ConvertFailure {
+        ConvertFailure(output == "-" ? "standard output" : output, "written", error)
     }
 
     private func convert(_ gif: SharedDescriptor, _ count: Int, to output: SharedDescriptor) throws(ConvertFailure) {
@@ -84,6 +88,7 @@ struct ConvertFile: Sendable {
         do throws(SandboxError) {
             result = try supervisor.run(job, input: gif, output: output) { bar?.show($0) }.result
         } catch {
+            if let cause = error.fileSystemError { throw notWritten(cause) }
             throw ConvertFailure(Problem(.conversionFailed(error, allowance: job.allowance)), of: input)
         }
         guard job.transcoder.output == .facts else { return }
