@@ -74,7 +74,7 @@ package final class HTTPClient: @unchecked Sendable {
         multi = try MultiHandle(idleConnections: limits.running)
         // The thread blocks all signals, including SIGPIPE from writes to a closed TLS connection.
         guard let started = SystemThread.start(name: name, { self.run(limits) }) else {
-            throw .exhausted(cause: "no more threads")
+            throw .exhausted(cause: "no thread can be started: \(SystemThread.shortage)")
         }
         thread.withLock { $0 = started }
     }

@@ -107,7 +107,7 @@ final class RedisLink: Sendable {
         else { return }
         guard let thread = SystemThread.start(name: name, { self.run(wakeup, onEvent, onMessage) }) else {
             state.withLock { $0.isStarted = false }
-            onEvent(.failed(.unavailable("the system has no more threads")))
+            onEvent(.failed(.unavailable("no thread can be started: \(SystemThread.shortage)")))
             return
         }
         thread.detach()

@@ -29,7 +29,7 @@ package enum CacheError: Error, Sendable, CustomStringConvertible {
         case .purgeNotDurable(let cause):
             "the purge took effect but could not be written to disk, so a restart may undo it: \(cause)"
         case .noThread:
-            "the cache cannot start a thread; the process or the user has too many"
+            "the cache cannot start a thread: \(SystemThread.shortage)"
         case .closed:
             "the cache is closed"
         case .busy:

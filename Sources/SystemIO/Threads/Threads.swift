@@ -16,6 +16,10 @@ package struct SystemThread: Sendable {
 
     private let handle: pthread_t
 
+    /// Why the system creates no thread, as far as it says, for the end of a message.
+    package static let shortage =
+        "the process, its user or its container has too many, or too little memory for another stack (ulimit -v)"
+
     /// Runs `body` on a new thread. Returns nil if the system cannot create a thread.
     ///
     /// - Parameter name: The name that `top` shows, at most 15 bytes.

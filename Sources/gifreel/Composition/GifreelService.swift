@@ -138,7 +138,7 @@ package final class GifreelService: Sendable {
         }
         // Swift's pool and Dispatch start threads later, and try again forever: requests would hang, and so would a stop.
         guard SystemThread.canStart(Processors.available + 4) else {
-            throw SettingsError("The server cannot start enough threads; the process or the user has too many.")
+            throw SettingsError("The server cannot start enough threads: \(SystemThread.shortage).")
         }
         let revision = current.value
         if let file = revision.configuration.settings.server.portFile, let port = server.port {

@@ -14,6 +14,8 @@ import Testing
         #expect(Set(errors.map(\.description)).count == errors.count)
         #expect(errors[0].description.contains("/p") && errors[0].description.contains("process 7"))
         #expect(errors[1].description.contains("open: Permission denied"))
+        // Too little memory for a stack has the same code as too many threads.
+        #expect(CacheError.noThread.description.contains("ulimit -v"))
         for reason in [
             UnstoredReason.unwanted, .purged, .tooLarge, .diskFull, .lowSpace, .readOnly, .directoryLost, .unavailable,
         ] {
