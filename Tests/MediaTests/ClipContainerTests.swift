@@ -418,14 +418,17 @@ import Testing
         #expect(isSame && composed.summary.delays == [10, 10, 10, 10])
     }
 
-    /// A sample without data is no picture: the one before it stays.
-    @Test(arguments: [1, 2, 6]) func emptySamplesAreLeftOut(_ place: Int) throws {
+    /// A sample without data is no picture: the one before it stays, or the first is shown from the start.
+    @Test(arguments: [0, 1, 2, 6]) func emptySamplesAreLeftOut(_ place: Int) throws {
         let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -use_editlist 0 -video_track_timescale 1000")
         let patch = BoxPatch(clip)
         let start = try #require(patch.positions("stsz").first) + 16
         var sizes: [Int] = (0..<6).map { clip[start + 4 * $0..<start + 4 * $0 + 4].reduce(0) { $0 << 8 | Int($1) } }
         sizes.insert(0, at: place)
-        let tables = [("stsz", [0, 0, 7] + sizes), ("stts", [0, 1, 7, 100]), ("stsc", [0, 1, 1, 7, 1])]
+        let tables = [
+            ("stsz", [0, 0, 7] + sizes), ("stts", [0, 1, 7, 100]), ("stsc", [0, 1, 1, 7, 1]),
+            ("stss", [0, 1, place == 0 ? 2 : 1]),
+        ]
         let changed = tables.reduce(patch) { patch, table in
             patch.renaming(table.0, "free").appending(
                 table.0, table.1.flatMap(Self.number), in: ["moov", "trak", "mdia", "minf", "stbl"])
@@ -433,7 +436,7 @@ import Testing
         let composed = try Animation.compose(changed.bytes)
         let isSame = try composed.canvases == Animation.compose(clip).canvases
         #expect(isSame && composed.summary.ending == .complete)
-        #expect(composed.summary.delays == (1...6).map { $0 == place ? 20 : 10 })
+        #expect(composed.summary.delays == (1...6).map { $0 == max(1, place) ? 20 : 10 })
     }
 
     @Test(arguments: ["-bf 0", "-bf 2"]) func editsWithoutDurationHideNothing(_ arguments: String) throws {

@@ -38,6 +38,7 @@ struct ClipIndex: Sendable {
         guard let packet = allocated else { throw .outOfMemory }
         container.select(stream)
         let isVP8 = stream.pointee.codecpar.pointee.codec_id == AV_CODEC_ID_VP8
+        var earliest = Int64.max
         var last: (time: Int64, duration: Int64) = (.min, 0)
         var end: AnimationEnding?
         var packets: Int32 = 0
@@ -55,7 +56,10 @@ struct ClipIndex: Sendable {
                 hidden += 1
                 continue
             }
-            guard time != gifreel_no_time, packet.pointee.size > 0 else { continue }
+            guard time != gifreel_no_time else { continue }
+            // The first picture is shown from the start, even if empty samples precede it.
+            earliest = min(earliest, time)
+            guard packet.pointee.size > 0 else { continue }
             if isVP8, let data = packet.pointee.data, data[0] & 0x10 == 0 { continue }
             if mayHaveAlpha, ClipStream.addition(of: packet) != nil { hasAlpha = true }
             let size = Int(packet.pointee.size)
@@ -79,10 +83,11 @@ struct ClipIndex: Sendable {
         // The edit list of an image sequence states how often it is played.
         let edits = container.format == .avif ? nil : boxes?.edits
         let length = lastDuration(
-            container, stream, length: boxes?.length ?? 0, edits, ofPacket: last.duration, hasHidden: hidden > 0)
+            container, stream, from: earliest, length: boxes?.length ?? 0, edits, ofPacket: last.duration,
+            hasHidden: hidden > 0)
         // If an edit list begins with an empty edit, players show the first picture from the start.
         let begin = edits?.beginsEmpty ?? false ? container.start(of: stream) : nil
-        let start = min(begin ?? .max, frames.first?.time ?? 0)
+        let start = min(begin ?? .max, earliest)
         try setDelays(
             stream.pointee.time_base, from: start, last: length, isClip: container.format.isVideo, limits: limits)
     }
@@ -116,15 +121,16 @@ struct ClipIndex: Sendable {
     /// Returns the duration of the last frame, in units of the track; 0 if unknown.
     ///
     /// - Parameters:
+    ///   - earliest: The time of the first sample that is not hidden.
     ///   - length: The duration of all samples in the sample table; 0 if they are in fragments.
     ///   - ofPacket: The distance between decoding times. It differs from the frame's duration if frames are reordered.
     ///   - hasHidden: Whether the edit list hides frames.
     private func lastDuration(
-        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, length: Int64, _ edits: ISOTrack.EditList?,
-        ofPacket: Int64, hasHidden: Bool
+        _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, from earliest: Int64, length: Int64,
+        _ edits: ISOTrack.EditList?, ofPacket: Int64, hasHidden: Bool
     ) -> Int64 {
-        guard let first = frames.first, let last = frames.last else { return 0 }
-        let (before, overflow) = last.time.subtractingReportingOverflow(first.time)
+        guard let last = frames.last else { return 0 }
+        let (before, overflow) = last.time.subtractingReportingOverflow(earliest)
         if overflow { return 0 }
         let base = stream.pointee.time_base
         // All ones mean an unknown duration (ISO/IEC 14496-12 §8.4.2), from which libavformat computes the last packet's.
