@@ -10,7 +10,8 @@ final class DiskWork: Sendable {
         /// Gives up the wait for work, by the number of the work.
         var waiting: [Int: @Sendable () -> Void] = [:]
         var begun = 0
-        var ended = 0
+        /// When work ended last, or began while none waited.
+        var latest: Duration = .zero
         /// The work that callers have given up and that has not ended.
         var overdue = 0
         /// One for all work: a timer for each would wake a thread twice per step of a miss.
@@ -57,8 +58,9 @@ final class DiskWork: Sendable {
     private func begin(_ giveUp: @escaping @Sendable () -> Void) -> Int {
         state.withLock { state in
             state.begun += 1
+            if state.waiting.isEmpty { state.latest = clock.now }
             state.waiting[state.begun] = giveUp
-            if state.timer == nil { watch(&state) }
+            if state.timer == nil { watch(&state, for: Self.patience) }
             return state.begun
         }
     }
@@ -66,23 +68,25 @@ final class DiskWork: Sendable {
     /// Returns whether the caller still waits.
     private func end(_ number: Int) -> Bool {
         state.withLock { state in
-            state.ended += 1
+            state.latest = clock.now
             let isWaiting = state.waiting.removeValue(forKey: number) != nil
             if !isWaiting { state.overdue -= 1 }
             return isWaiting
         }
     }
 
-    private func watch(_ state: inout State) {
-        state.timer = clock.after(Self.patience) { [weak self, ended = state.ended] in self?.giveUp(ifNoneEndedSince: ended) }
+    private func watch(_ state: inout State, for delay: Duration) {
+        state.timer = clock.after(delay) { [weak self] in self?.giveUp() }
     }
 
-    /// Ends all waits, in their order, if no work has ended meanwhile.
-    private func giveUp(ifNoneEndedSince ended: Int) {
+    /// Ends all waits, in their order, if no work has ended for ``patience``.
+    private func giveUp() {
         let all = state.withLock { state -> [@Sendable () -> Void] in
             state.timer = nil
-            guard state.ended == ended else {
-                if !state.waiting.isEmpty { watch(&state) }
+            if state.waiting.isEmpty { return [] }
+            let rest = Self.patience - (clock.now - state.latest)
+            if rest > .zero {
+                watch(&state, for: rest)
                 return []
             }
             defer { state.waiting = [:] }

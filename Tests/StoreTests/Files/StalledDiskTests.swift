@@ -57,12 +57,14 @@ import Testing
 
     @Test func aSlowDiskIsWaitedForAsLongAsItEndsWork() async throws {
         defer { cache.close() }
-        let (timers, system) = (Timers(), TimeSource.system)
+        let timers = Timers()
+        let seconds = Mutex<UInt64>(1)
         let threads = WorkThreads(count: 2, limit: 8, name: "test")
         let work = DiskWork(
             threads,
             clock: TimeSource(
-                unixNanoseconds: system.unixNanoseconds, monotonicNanoseconds: system.monotonicNanoseconds,
+                unixNanoseconds: TimeSource.system.unixNanoseconds,
+                monotonicNanoseconds: { seconds.withLock { $0 * 1_000_000_000 } },
                 timers: { timers.add($1) }))
         let begun = Mutex(0)
         let gates = (first: Semaphore(), second: Semaphore())
@@ -82,10 +84,15 @@ import Testing
         try await waitUntil("the beginning of both") { begun.withLock { $0 == 2 } }
         // One timer for both.
         #expect(timers.count == 1)
+        seconds.withLock { $0 += 4 }
         gates.first.signal()
         #expect(await first == true)
-        timers.fire()
-        #expect(!work.isOverdue && timers.count == 1)
+        // Four seconds after the end of the first.
+        for elapsed: UInt64 in [1, 3] {
+            seconds.withLock { $0 += elapsed }
+            timers.fire()
+            #expect(!work.isOverdue && timers.count == 1)
+        }
         gates.second.signal()
         #expect(await second == true)
         timers.fire()
@@ -93,6 +100,7 @@ import Testing
 
         async let third = work.run { [disk] in wait(disk) }
         try await waitUntil("the beginning of the third") { begun.withLock { $0 == 3 } }
+        seconds.withLock { $0 += 5 }
         timers.fire()
         #expect(work.isOverdue)
         #expect(await third == nil)
