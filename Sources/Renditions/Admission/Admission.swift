@@ -207,7 +207,7 @@ package final class Admission: Sendable {
     /// - Parameters:
     ///   - origin: The origin of the fetch; nil for an upload.
     ///   - bytes: The largest size that the source may have. It is reserved at once for an upload, and by
-    ///     ``AdmissionSlot/beginFetch()`` for a fetch.
+    ///     ``AdmissionSlot/beginFetch(for:)`` for a fetch.
     ///   - cost: The slots that the job takes; see ``Rendition/cost``.
     ///   - client: The client that waits for the job; nil if it is unknown, or if no client waits.
     /// - Throws: ``RenditionError/overloaded(cause:)`` if a limit is reached.

@@ -103,7 +103,7 @@ package struct SourceLoader: Sendable {
     /// Starts to fetch a source for its followers, unless it is in memory or being fetched.
     ///
     /// - Parameter slot: Held until the end of the fetch. If the source may be stored, the slot accounts for its size and keeps
-    ///   it in memory, so that the caller's own ``load(_:validators:)`` finds it there.
+    ///   it in memory, so that the caller's own ``load(_:validators:_:_:)`` finds it there.
     func start(_ url: SourceURL, _ turn: JobTurn, _ slot: AdmissionSlot) {
         if let source = state.shared.whole(url) { return slot.keep(source) }
         let key = Key(url: url, validators: SourceValidators())
