@@ -13,7 +13,7 @@ package enum SourceSet {
     /// Returns the text with its links replaced. Everything else stays, even invalid syntax.
     ///
     /// - Parameter replacement: Returns the new link of a candidate; nil if the link stays.
-    package static func replaceLinks(in text: String, _ replacement: (String) -> String?) -> String {
+    static func replaceLinks(in text: String, _ replacement: (String) -> String?) -> String {
         // Appending to a view of a string copies the string each time.
         let bytes = Array(text.utf8)
         var output: [UInt8] = []

@@ -14,7 +14,7 @@ package struct ByteCount: Sendable, Hashable, Comparable {
     package static func bytes(_ count: Int) -> ByteCount { ByteCount(bytes: count) }
     package static func mebibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 20) }
     package static func gibibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 30) }
-    package static func tebibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 40) }
+    static func tebibytes(_ count: Int) -> ByteCount { ByteCount(bytes: count << 40) }
 
     package static func < (left: ByteCount, right: ByteCount) -> Bool { left.bytes < right.bytes }
 

@@ -6,7 +6,7 @@ package enum BlurHash {
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~".utf8)
 
     /// The longest text: 4 × 4 frequencies.
-    package static let maximumLength = 4 + 2 * 16
+    static let maximumLength = 4 + 2 * 16
 
     /// Encodes a canvas in the format ``PixelFormat/rgba``, composited over white like a JPEG poster.
     ///

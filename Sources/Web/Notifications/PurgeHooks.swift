@@ -185,7 +185,7 @@ package struct PurgeHook: Sendable, Equatable {
     private let scopes: Set<PurgeNotice.Scope>
 
     /// The default body of a hook.
-    package static let plainBody = #"{"scope":{scope},"urls":{urls},"tags":{tags}}"#
+    static let plainBody = #"{"scope":{scope},"urls":{urls},"tags":{tags}}"#
 
     /// - Parameters:
     ///   - url: May contain `{url}` and `{tag}`.

@@ -16,7 +16,7 @@ package struct OptionReader {
     /// The requested preset, if the settings define it.
     package private(set) var preset: String?
     /// Whether the client's hints decide the width (`width=auto`).
-    package private(set) var hasAutomaticWidth = false
+    private(set) var hasAutomaticWidth = false
     private let defaults: RenditionDefaults
     private var names = Set<String>()
     private var explicit: [RenditionPresets.Option] = []

@@ -14,7 +14,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     private let content: PictureContent
     /// Whether only the first frame is an IDR picture. Two consecutive IDR pictures, the last of one round and the first of the
     /// next, must differ in `idr_pic_id` (ITU-T H.264 §7.4.3), but rounds are copies.
-    package var hasOneKeyframe: Bool
+    private let hasOneKeyframe: Bool
     let reordersFrames: Bool
 
     init(_ options: TranscodeOptions, _ content: PictureContent) {

@@ -1,5 +1,5 @@
 /// Ambiguities of the GIF format, resolved as browsers resolve them.
-package enum GIFQuirks {
+enum GIFQuirks {
     /// Applications whose extension carries a loop count. NETSCAPE2.0 is the common one. ANIMEXTS1.0 is the same block under
     /// another name, written by some early tools.
     static let loopingApplications: [[UInt8]] = [Array("NETSCAPE2.0".utf8), Array("ANIMEXTS1.0".utf8)]

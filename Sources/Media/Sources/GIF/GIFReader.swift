@@ -16,8 +16,8 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     private var codeSize: Int?
 
     /// Size of the logical screen as coded; a side may be 0.
-    package let screenWidth: Int
-    package let screenHeight: Int
+    private let screenWidth: Int
+    private let screenHeight: Int
     /// The raw loop count of the latest looping extension; nil if none has been read, 0 for endless.
     package private(set) var loopCount: Int?
     /// How the records ended; nil before the end.
@@ -46,7 +46,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     }
 
     /// Returns width times height of the logical screen (GIF89a §18); 0 for too few bytes. The bytes need not be a GIF.
-    package static func screenPixels(of bytes: UnsafeRawBufferPointer) -> Int {
+    static func screenPixels(of bytes: UnsafeRawBufferPointer) -> Int {
         guard bytes.count >= 10 else { return 0 }
         func word(_ at: Int) -> Int { Int(bytes[at]) | Int(bytes[at + 1]) << 8 }
         return word(6) * word(8)
