@@ -1,3 +1,5 @@
+package import HTTPClient
+
 /// The settings of a ``Fetcher``. Values must be in the documented ranges, which are not checked.
 package struct FetchConfiguration: Sendable {
     /// The sources that may be fetched, and the targets of redirects.
@@ -82,5 +84,18 @@ extension [AcceptedFormat] {
         let named = filter { $0.fileExtensions.contains { $0 == fileExtension } }
         let types = (named.isEmpty ? self : named).flatMap(\.mediaTypes)
         return (types + ["*/*;q=0.1"]).joined(separator: ", ")
+    }
+}
+
+/// How requests for the objects of a bucket are signed.
+package struct BucketAccess: Sendable, Equatable {
+    /// The URL of the bucket, with a trailing slash.
+    private let root: String
+    /// Nil for a public bucket, whose objects are fetched without a signature.
+    let signer: RequestSigner?
+
+    package init(root: String, signer: RequestSigner?) {
+        self.root = root
+        self.signer = signer
     }
 }

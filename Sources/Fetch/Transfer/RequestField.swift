@@ -1,4 +1,3 @@
-package import HTTPClient
 internal import SystemIO
 
 /// Header fields from the settings that are sent with requests, as `Name: value`.
@@ -17,18 +16,5 @@ package enum RequestField {
         let isToken = name.utf8.allSatisfy { $0.isLetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
         return !name.isEmpty && isToken && !reserved.contains(name.lowercased()) && !value.isEmpty
             && value.utf8.allSatisfy { (0x20...0x7e).contains($0) }
-    }
-}
-
-/// How requests for the objects of a bucket are signed.
-package struct BucketAccess: Sendable, Equatable {
-    /// The URL of the bucket, with a trailing slash.
-    private let root: String
-    /// Nil for a public bucket, whose objects are fetched without a signature.
-    let signer: RequestSigner?
-
-    package init(root: String, signer: RequestSigner?) {
-        self.root = root
-        self.signer = signer
     }
 }
