@@ -51,7 +51,8 @@ import Testing
         settings.http.port = 0
         settings.cache.directory = directory.path
         settings.cache.minFreeBytes = 0
-        settings.store.s3.drainTimeout = .zero
+        // Without a shared store, no write is queued for it.
+        settings.store.s3.drainTimeout = .seconds(60)
         let configuration = try ServiceConfiguration(settings)
         let zygote = try Zygote.spawn(executable: GifreelProcess.executable.path)
         defer { zygote.stop() }
@@ -60,7 +61,9 @@ import Testing
         let stall = Stall()
         try await stall.begin { [ledger = service.core.cache.ledger] wait in _ = try? ledger.write(.normal) { _ in wait() } }
         defer { stall.end() }
+        let begin = ContinuousClock.now
         await service.stop()
+        #expect(ContinuousClock.now - begin < .seconds(40))
         #expect(throws: CacheError.self) { try Cache(configuration: configuration.cache).close() }
         stall.end()
         try await waitUntil("the cache to be closed") {

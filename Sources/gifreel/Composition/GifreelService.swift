@@ -242,7 +242,8 @@ package final class GifreelService: Sendable {
             await close(revision)
             isClosed.signal()
         }
-        if await isClosed.wait(for: revision.configuration.settings.store.s3.drainTimeout + Self.closingTimeout) {
+        let drainTimeout = core.store == nil ? .zero : revision.configuration.settings.store.s3.drainTimeout
+        if await isClosed.wait(for: drainTimeout + Self.closingTimeout) {
             revision.logger.info("stopped")
         } else {
             revision.logger.warning("stopped without the cache, whose disk does not answer")
