@@ -30,9 +30,9 @@ enum Break: String, CaseIterable, Sendable {
     /// The first order to try: shortly before one that notices the missing step. Later orders follow.
     var firstOrder: UInt64 {
         switch self {
-        case .countsItselfIfTheLookFails: 2550
-        case .purgesWaitForNobody: 490
-        case .leasesNeverExpire: 340
+        case .countsItselfIfTheLookFails: 8320
+        case .purgesWaitForNobody: 705
+        case .leasesNeverExpire: 775
         case .servesBeforeCatchingUp, .gapsAreIgnored: 135
         case .positionsAreNotCompared: 200
         default: 0
