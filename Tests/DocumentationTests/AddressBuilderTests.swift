@@ -72,7 +72,7 @@ struct AddressBuilderTests {
         ("avif", "https://example.com/a.gif?v=2&name=a b&x=[1]|\"2\"", ["width=320", "expires=2000000000"]),
         ("jpg", "https://example.com:8443/a%20b/c+d,e=f.gif#part", ["width=160", "frame=auto"]),
         ("mp4", "https://example.com/it's;a=1/~user/$&*!.gif", ["width=200", "height=100", "gravity=0.25:0.5", "fit=cover"]),
-        ("html", "https://example.com/a.gif", ["title=Zoë \"a/b?\" & <c>#1+2", "on_error=original"]),
+        ("html", "https://example.com/a.gif", ["title=Zoë, \"a/b?\" & <c>#1+2,", "on_error=original"]),
     ]
 
     /// The program and its first arguments.

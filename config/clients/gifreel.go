@@ -24,8 +24,9 @@ func Address(server, key, format, source string, options map[string]string) stri
 	}
 	sort.Strings(pairs)
 	parts := []string{format}
-	for _, pair := range pairs {
+	for i, pair := range pairs {
 		parts = append(parts, reserved.ReplaceAllStringFunc(pair, encode))
+		pairs[i] = strings.ReplaceAll(pair, ",", ",,")
 	}
 	if key != "" {
 		code := hmac.New(sha256.New, []byte(key))

@@ -7,7 +7,7 @@ export function gifreel(source, { server = "", key = "", format = "mp4", ...opti
   const pairs = names.sort().map((name) => `${name}=${options[name]}`);
   const parts = [format, ...pairs.map((pair) => pair.replace(/[^-.0-:=A-Z_a-z~]/gu, encodeURIComponent))];
   if (key) {
-    const text = [format, pairs.join(","), url].join("\n");
+    const text = [format, pairs.map((pair) => pair.replaceAll(",", ",,")).join(","), url].join("\n");
     parts.push(`sig=${createHmac("sha256", key).update(text).digest("base64url")}`);
   }
   return `${server}/${parts.join(",")}/${url}`;

@@ -10,7 +10,7 @@ function gifreel(string $source, array $options = [], string $format = 'mp4', st
     $pairs = array_map(fn($name, $value) => "$name=$value", array_keys($options), $options);
     $parts = [$format, ...preg_replace_callback('/[^-.0-:=A-Z_a-z~]/', $encode, $pairs)];
     if ($key !== '') {
-        $text = implode("\n", [$format, implode(',', $pairs), $url]);
+        $text = implode("\n", [$format, implode(',', str_replace(',', ',,', $pairs)), $url]);
         $parts[] = 'sig=' . rtrim(strtr(base64_encode(hash_hmac('sha256', $text, $key, true)), '+/', '-_'), '=');
     }
     return $server . '/' . implode(',', $parts) . '/' . $url;

@@ -7,7 +7,7 @@ def gifreel(source, server="", key="", format="mp4", **options):
     pairs = [f"{name}={value}" for name, value in sorted(options.items()) if value is not None]
     parts = [format, *(urllib.parse.quote(pair, safe=":=") for pair in pairs)]
     if key:
-        text = "\n".join([format, ",".join(pairs), url])
+        text = "\n".join([format, ",".join(pair.replace(",", ",,") for pair in pairs), url])
         code = hmac.digest(key.encode(), text.encode(), "sha256")
         parts.append("sig=" + base64.urlsafe_b64encode(code).decode().rstrip("="))
     return f"{server}/{','.join(parts)}/{url}"

@@ -7,7 +7,7 @@ def gifreel(source, server: "", key: "", format: "mp4", **given)
   pairs = given.compact.map { |name, value| "#{name}=#{value}".b }.sort
   parts = [format] + pairs.map { |pair| pair.gsub(/[^-.0-:=A-Z_a-z~]/n, &encode) }
   unless key.empty?
-    text = [format, pairs.join(","), url].join("\n")
+    text = [format, pairs.map { |pair| pair.gsub(",", ",,") }.join(","), url].join("\n")
     parts << "sig=" + [OpenSSL::HMAC.digest("SHA256", key, text)].pack("m0").tr("+/", "-_").delete("=")
   end
   "#{server}/#{parts.join(",")}/#{url}"

@@ -16,7 +16,8 @@ func gifreel(
     let url = encode(source.prefix { $0 != "#" }, keeping: "!$%&'()*+,/;?@[]")
     let pairs = options.map({ "\($0)=\($1)" }).sorted()
     var parts = [format] + pairs.map { encode($0) }
-    if let bytes = code?([format, pairs.joined(separator: ","), url].joined(separator: "\n")) {
+    let signed = pairs.map { $0.replacingOccurrences(of: ",", with: ",,") }.joined(separator: ",")
+    if let bytes = code?([format, signed, url].joined(separator: "\n")) {
         let text = Data(bytes).base64EncodedString().replacingOccurrences(of: "+", with: "-")
         parts.append("sig=" + text.replacingOccurrences(of: "/", with: "_").replacingOccurrences(of: "=", with: ""))
     }
