@@ -78,8 +78,8 @@ static inline CURLcode ccurl_permit_moving_writes(CURL *easy) {
     return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, ccurl_set_modes);
 }
 
-/// Whether bytes wait on a used TLS connection with HTTP/1.1, for the callback before a request. Tickets precede the first
-/// response, so these are rarely bytes of the protocol. With HTTP/2, frames arrive between requests.
+/// Whether bytes wait on a used TLS connection, for the callback before a request. Tickets precede the first response, so these
+/// are rarely bytes of the protocol.
 ///
 /// OpenSSL must not read here: its reads pass through libcurl, which outside of its own calls crashes if the socket fails.
 static inline bool ccurl_has_unread_input(CURL *easy, bool socket_has_input) {
@@ -88,12 +88,7 @@ static inline bool ccurl_has_unread_input(CURL *easy, bool socket_has_input) {
         || session->backend != CURLSSLBACKEND_OPENSSL) {
         return false;
     }
-    const SSL *connection = (const SSL *)session->internals;
-    const unsigned char *protocol = NULL;
-    unsigned int length = 0;
-    SSL_get0_alpn_selected(connection, &protocol, &length);
-    // The name of HTTP/2 is "h2".
-    return length != 2 && (socket_has_input || SSL_has_pending(connection) == 1);
+    return socket_has_input || SSL_has_pending((const SSL *)session->internals) == 1;
 }
 
 /// The socket of a handle that only connects.
