@@ -280,6 +280,20 @@ extension OperationsTests {
             #expect(try prewarm([file, "--dry-run"]).output == "mp4 \(gif)")
         }
 
+        @Test(arguments: [true, false]) func aSitemapThatCannotBeReadIsAFailure(isOnlyOne: Bool) throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            let origin = try LoopbackOrigin()
+            defer { origin.stop() }
+            origin.on("/1.xml", .ok(Array("<urlset><url><loc>http://a/1.gif</loc></url></urlset>".utf8)))
+            let urls = [origin.url("/none.xml")] + (isOnlyOne ? [] : [origin.url("/1.xml")])
+            let index = urls.map { "<sitemap><loc>\($0)</loc></sitemap>" }.joined()
+            let outcome = try prewarm([list(["<sitemapindex>\(index)</sitemapindex>"]), "--dry-run"])
+            #expect(outcome.code == 1 && outcome.output == (isOnlyOne ? "" : "mp4 http://a/1.gif"), "\(outcome)")
+            // The list itself is right.
+            let log = outcome.log
+            #expect(log.contains("/none.xml cannot be read") && !log.contains("name no source"), "\(log)")
+        }
+
         @Test(arguments: [
             ["--concurrency", "0"], ["--nonsense"], ["--list", "csv"], ["--server", "ftp://x"], ["--option", "x"],
             ["/no/such/list"],

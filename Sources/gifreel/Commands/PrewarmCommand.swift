@@ -173,6 +173,7 @@ struct PrewarmCommand: ParsableCommand {
             return Self.wrongUsage
         }
         guard !entries.isEmpty else {
+            if !isComplete { throw ExitCode.failure }
             Self.complain(
                 "The lists name no source; see gifreel prewarm --help for their forms. Relative links of HTML pages need --base."
             )
