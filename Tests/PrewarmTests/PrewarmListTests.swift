@@ -26,6 +26,23 @@ import Testing
         #expect(try list(Array("http://a/café.gif".utf8)) == ["http://a/1.gif", "http://a/café.gif"])
     }
 
+    @Test(arguments: [("urlset", "url", "gif"), ("sitemapindex", "sitemap", "xml")])
+    func anAddressOfASitemapInAnotherEncodingIsNamed(_ root: String, _ element: String, _ suffix: String) throws {
+        func sitemap(_ letter: [UInt8], _ suffix: String) throws -> PrewarmList {
+            let start = "<?xml version='1.0' encoding='iso-8859-1'?><\(root)><\(element)><loc>http://a/caf"
+            return try PrewarmList(Array(start.utf8) + letter + Array(".\(suffix)</loc></\(element)></\(root)>".utf8))
+        }
+        #expect {
+            try sitemap([0xE9], suffix)
+        } throws: {
+            "\($0)" == "The address http://a/caf\u{FFFD}.\(suffix) is not UTF-8."
+        }
+        let list = try sitemap(Array("é".utf8), suffix)
+        #expect(list.entries.map(\.url) + list.sitemaps == ["http://a/café.\(suffix)"])
+        // Pages are not fetched.
+        if root == "urlset" { #expect(try sitemap([0xE9], "html").entries.isEmpty) }
+    }
+
     @Test func aFeedGivesItsEnclosures() throws {
         let text = """
             <?xml version="1.0"?><rss version="2.0"><channel><link>http://a/</link>

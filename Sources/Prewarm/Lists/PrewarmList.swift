@@ -55,7 +55,7 @@ package struct PrewarmList: Sendable, Equatable {
             entries = try Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
         case .ndjson:
             entries = try PrewarmListReader.read(text, limit: .max, template: template)
-        case .sitemap: readSitemap(text, template)
+        case .sitemap: try readSitemap(text, template)
         case .html:
             entries = LinkedAnimations.find(text, base: base)
                 .map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
@@ -75,7 +75,7 @@ package struct PrewarmList: Sendable, Equatable {
 
     /// Collects animations from `loc` and from elements of extensions such as `image:loc` and `video:thumbnail_loc`, and sitemaps
     /// from `loc` within `sitemap`.
-    private mutating func readSitemap(_ text: [UInt8], _ template: PrewarmEntry) {
+    private mutating func readSitemap(_ text: [UInt8], _ template: PrewarmEntry) throws(Malformed) {
         var isIndexEntry = false
         var location: [UInt8]?
         Self.forEachToken(of: text) { token in
@@ -96,6 +96,9 @@ package struct PrewarmList: Sendable, Equatable {
             case let name?: if name == "loc" || name.hasSuffix("_loc") { location = [] }
             case nil: break
             }
+        }
+        if let wrong = (sitemaps + entries.map(\.url)).first(where: { $0.contains("\u{FFFD}") }) {
+            throw Malformed("The address \(wrong) is not UTF-8.")
         }
     }
 
