@@ -52,6 +52,22 @@ import Testing
         #expect(try urls(text) == ["http://a/1.gif", "http://a/2.gif?x=1&y=2"])
     }
 
+    @Test(arguments: [
+        "<description>&lt;p&gt;Look: &lt;img src=&quot;http://a/1.gif?x=1&amp;amp;y=2&quot;&gt;&lt;/p&gt;</description>",
+        "<content:encoded><![CDATA[<img src='http://a/1.gif?x=1&amp;y=2'>]]></content:encoded>",
+        "<content:encoded>\n<![CDATA[a > b <img src='http://a/1.gif?x=1&amp;y=2'>]]></content:encoded>",
+        "<summary>&lt;script&gt; and &lt;img src='http://a/</summary><content>&lt;img src='http://a/1.gif?x=1&amp;y=2'></content>",
+    ])
+    func theTextsOfAFeedAreHTML(_ element: String) throws {
+        for root in ["rss", "feed", "rdf:RDF"] {
+            let text = "<?xml version='1.0'?><\(root)><entry>\(element)<enclosure url='http://a/2.gif'/></entry></\(root)>"
+            #expect(try urls(text) == ["http://a/1.gif?x=1&y=2", "http://a/2.gif"], "\(root)")
+        }
+        // An article shows markup as text.
+        #expect(try urls("<html><p>\(element)</p><img src='http://a/2.gif'>").last == "http://a/2.gif")
+        #expect(try urls("<html><p>&lt;img src='http://a/1.gif'&gt;</p>").isEmpty)
+    }
+
     @Test func objectsBringTheirOptions() throws {
         let text =
             #"{"url":"http://a/1.gif","width":480,"quality":"70"}"# + "\n\n"

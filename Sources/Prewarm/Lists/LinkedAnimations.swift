@@ -8,6 +8,9 @@ enum LinkedAnimations {
         "src", "href", "poster", "content", "srcset", "imagesrcset", "url",
     ])
 
+    /// The root elements of feeds in RSS, Atom and RSS 1.0.
+    private static let feeds: Set = ["rss", "feed", "rdf:rdf"]
+
     /// Returns the absolute URLs of animations in the order of the page, without duplicates.
     ///
     /// Links whose URLs are uncertain are skipped; see ``LinkText``.
@@ -19,8 +22,10 @@ enum LinkedAnimations {
         var hasBaseElement = false
         var found: [String] = []
         var seen = Set<String>()
-        PrewarmList.forEachToken(of: page) { token in
+        var isFeed = false
+        func visit(_ token: HTMLTokenizer.Token) {
             guard case .startTag(let tag) = token else { return }
+            if feeds.contains(tag.name) { isFeed = true }
             if tag.name == "base", let own = tag["href"]?.value {
                 // The first `<base>` with an address counts (HTML standard, section 4.2.3).
                 if hasBaseElement { return }
@@ -38,6 +43,21 @@ enum LinkedAnimations {
                 else { continue }
                 found.append(url.absoluteString)
             }
+        }
+        /// The text since the last tag.
+        var text: [UInt8] = []
+        PrewarmList.forEachToken(of: page) { token in
+            if case .text(let piece) = token {
+                if isFeed { text += piece }
+                return
+            }
+            if !text.isEmpty {
+                // The texts of a feed are HTML, in references or in CDATA sections.
+                let content = CharacterReferences.decode(text).replacing("<![CDATA[", with: "")
+                PrewarmList.forEachToken(of: Array(content.utf8), visit)
+                text = []
+            }
+            visit(token)
         }
         return found
     }
