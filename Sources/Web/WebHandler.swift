@@ -133,8 +133,8 @@ package final class WebHandler: HTTPHandler {
             playerPage: PlayerPage(policy.preview))
         admin = AdminController(
             pipeline: pipeline, purges: dependencies.purges, cache: dependencies.cache, state: dependencies.state,
-            sharing: dependencies.sharing, hooks: dependencies.hooks, parser: parser, publicURL: policy.publicURL,
-            tokens: AdminController.digests(of: policy))
+            sharing: dependencies.sharing, hooks: dependencies.hooks, parser: parser, signatures: access.signatures,
+            publicURL: policy.publicURL, tokens: AdminController.digests(of: policy))
         explain = ExplainController(policy: policy, parser: parser, access: access, admin: admin)
         top = TopController(board: dependencies.usage, admin: admin)
         metrics = MetricsController(
@@ -242,7 +242,9 @@ package final class WebHandler: HTTPHandler {
 
     /// Parses the target of a request. The target of a form may lack options that the form contains.
     private func parse(_ request: borrowing HTTPRequest) throws(Problem) -> ParsedTarget {
-        if request.method == .purge { return try parser.parse(parser.linked(try parser.splitWait(request.target).target)) }
+        if request.method == .purge {
+            return try parser.parse(parser.linked(try parser.splitWait(request.target).target, access.signatures))
+        }
         let hasBody = request.method == .post
         let isForm = hasBody && MultipartParser.isForm(request.headerBytes("Content-Type"))
         return try parser.parse(request.target, hasBody: hasBody, fields: isForm ? nil : [])

@@ -14,6 +14,7 @@ struct AdminController: Sendable {
     let sharing: @Sendable () async -> SharingStatus
     let hooks: PurgeHooks
     let parser: RouteParser
+    let signatures: SignatureCheck
     let publicURL: String?
     /// See ``digests(of:)``.
     let tokens: [[UInt8]]
@@ -100,9 +101,9 @@ struct AdminController: Sendable {
 
     /// Returns the target of an address on this server; nil for any other URL.
     func ownTarget(_ text: String) throws(Problem) -> ParsedTarget? {
-        if text.hasPrefix("/") { return try parser.parse(parser.linked(text)) }
+        if text.hasPrefix("/") { return try parser.parse(parser.linked(text, signatures)) }
         guard let publicURL, let target = OwnAddress.target(of: text, at: publicURL) else { return nil }
-        return try parser.parse(parser.linked(target))
+        return try parser.parse(parser.linked(target, signatures))
     }
 
     /// Returns the canonical URL of a source, for which the address of a rendition on this server may stand.

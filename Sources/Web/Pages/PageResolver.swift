@@ -107,6 +107,6 @@ struct PageResolver: Sendable {
         guard let base = policy.publicURL ?? client.host.map({ "\(scheme)://\($0)" }),
             let target = OwnAddress.target(of: url, at: base)
         else { return nil }
-        return (base, parser.linked(target))
+        return (base, parser.linked(target, access.signatures))
     }
 }

@@ -90,15 +90,20 @@ package struct RouteParser: Sendable {
     ]
 
     /// Returns the target that a link names: without the trackers for which a request for it would be redirected.
-    func linked(_ target: String) -> String {
+    func linked(_ target: String, _ signatures: SignatureCheck) -> String {
         guard let plain = Self.withoutTrackers(target) else { return target }
         do throws(Problem) {
             let parsed = try parse(target)
-            guard case .rendition(let rendition, _) = parsed.route, rendition.format == .html else { return target }
             // A signature may cover them.
-            return parsed.credentials?.signature == nil ? plain : target
+            if let credentials = parsed.credentials, credentials.signature != nil,
+                try signatures.verify(credentials, of: parsed.source, rule: nil) != nil
+            {
+                return target
+            }
+            guard case .rendition(let rendition, _) = parsed.route, rendition.format == .html else { return target }
+            return plain
         } catch {
-            return error.status == 400 ? plain : target
+            return error.status == 400 || error.isBadSignature ? plain : target
         }
     }
 

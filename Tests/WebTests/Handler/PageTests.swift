@@ -308,7 +308,13 @@ import Testing
         try await WebFixture.run(paths) {
             $0.policy.mounts["m"] = Mount(origin: try SourceURL("https://a.test/"))
             $0.policy.signingKeys = SigningKeys([Self.key])
+            $0.policy.adminToken = "secret"
         } _: { web async throws in
+            /// The source that purges, explain and oEmbed take a link for.
+            func named(_ link: String) async throws -> String? {
+                let explain = "/explain?url=\(PercentEncoding.encode(link))"
+                return try await web.request("GET", explain, headers: ["Authorization: Bearer secret"]).json()["url"] as? String
+            }
             let source = web.origin.url("/a.gif")
             let encoded = PercentEncoding.encode(source)
             let signed = try #require(SigningKeys([Self.key]).target("html", of: SourceURL(source)))
@@ -317,6 +323,7 @@ import Testing
                 ("/html?url=\(encoded)&fbclid=1", "./html?url=\(encoded)"),
                 ("/html/a.html?url=\(encoded)&mc_cid=1&mc_eid=2", "./a.html?url=\(encoded)"),
                 ("/mp4?url=\(encoded)&fbclid=1", "./mp4?url=\(encoded)"), (signed + "?fbclid=1", "./a.gif"),
+                (signed.replacing("/html", with: "/mp4") + "?fbclid=1", "./a.gif"),
                 ("/m/x/a.html?gad_source=1&gad_campaignid=2&gclid=3", "./a.html"),
                 ("/m/x/a.html?gclid=3&gclsrc=aw.ds", "./a.html"), ("/m/x/a.html?srsltid=x", "./a.html"),
                 ("/m/x/a.mp4?width=20&utm_source=x&_gl=1*a*_ga*b", "./a.mp4?width=20"),
@@ -325,6 +332,9 @@ import Testing
                 let response = try await web.request("GET", target)
                 #expect(response.status == 302 && response["location"] == location, "\(target)")
                 #expect(response["cache-control"] == "no-store" && response["access-control-allow-origin"] == "*")
+                let plain = try #require(RouteParser.withoutTrackers(target))
+                let url = try await named(plain)
+                #expect(try await named(target) == url && url != nil, "\(target)")
             }
             #expect(web.origin.count("/a.gif") == 0)
             // What can be answered as it is: parameters of the source.
@@ -337,6 +347,9 @@ import Testing
             let expired = try #require(
                 SigningKeys([Self.key]).target("html", of: SourceURL(source + "?utm_source=x"), expires: 1))
             #expect(try await web.request("GET", expired).code == "expired_signature")
+            for target in [signedWithTrackers, expired] {
+                #expect(try await named(target) == source + "?utm_source=x", "\(target)")
+            }
             #expect(try await web.request("GET", "/html/\(source)?width=1&url=x&fbclid").status == 302)
             #expect(try await web.request("GET", "/nothing?fbclid=1").status == 404)
             #expect(try await web.request("POST", "/mp4?fbclid=1", body: Self.gif).code == "bad_option")
