@@ -189,6 +189,26 @@ struct SignatureCheck: Sendable {
     }
 }
 
+extension RouteParser {
+    /// Returns the target that a link names: without the trackers for which a request for it would be redirected.
+    func linked(_ target: String, _ signatures: SignatureCheck) -> String {
+        guard let plain = Self.withoutTrackers(target) else { return target }
+        do throws(Problem) {
+            let parsed = try parse(target)
+            // A signature may cover them.
+            if let credentials = parsed.credentials, credentials.signature != nil,
+                try signatures.verify(credentials, of: parsed.source, rule: nil) != nil
+            {
+                return target
+            }
+            guard case .rendition(let rendition, _) = parsed.route, rendition.format == .html else { return target }
+            return plain
+        } catch {
+            return error.status == 400 || error.isBadSignature ? plain : target
+        }
+    }
+}
+
 /// The properties of a request, apart from the target, on which its processing depends.
 struct ClientContext: Sendable {
     /// The host in the request; nil if it has none.

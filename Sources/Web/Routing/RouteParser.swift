@@ -89,24 +89,6 @@ package struct RouteParser: Sendable {
         "igsh", "igshid", "li_fat_id", "mc_cid", "mc_eid", "_hsenc", "_hsmi",
     ]
 
-    /// Returns the target that a link names: without the trackers for which a request for it would be redirected.
-    func linked(_ target: String, _ signatures: SignatureCheck) -> String {
-        guard let plain = Self.withoutTrackers(target) else { return target }
-        do throws(Problem) {
-            let parsed = try parse(target)
-            // A signature may cover them.
-            if let credentials = parsed.credentials, credentials.signature != nil,
-                try signatures.verify(credentials, of: parsed.source, rule: nil) != nil
-            {
-                return target
-            }
-            guard case .rendition(let rendition, _) = parsed.route, rendition.format == .html else { return target }
-            return plain
-        } catch {
-            return error.status == 400 || error.isBadSignature ? plain : target
-        }
-    }
-
     /// Returns the target without the parameters at its end that other sites append to links; nil if it has none.
     static func withoutTrackers(_ target: String) -> String? {
         let (path, query) = target.pathAndQuery
