@@ -28,26 +28,6 @@ struct PurgeTablesTests {
         #expect(found == pending && position == PurgePosition())
     }
 
-    /// The statement with which version 0.2 copies pending purges from a database that it does not know.
-    @Test func aRollbackFindsPendingPurges() throws {
-        let directory = try ScratchDirectory()
-        let ledger = try Ledger(directory: directory.path, owners: [CacheTables.owned, PurgeTable.owned, PurgeTables.owned])
-        defer { ledger.close() }
-        let found = try ledger.write(.full) { database in
-            let table = PurgeTable(database)
-            try table.insert(purge(.url("https://a/1"), entry: nil), 1)
-            try table.insert(purge(.url("sent"), entry: "1-1"), 2)
-            try table.insert(purge(.url("of this node only"), entry: ""), 3)
-            return try database.all(
-                "SELECT kind, argument, time, token FROM pending WHERE entry IS NULL ORDER BY number"
-            ) { row in
-                let (kind, argument, time): (String, String, Int64) = (try row.value(0), try row.value(1), try row.value(2))
-                return "\(kind) \(argument) \(time)"
-            }
-        }
-        #expect(found == ["u https://a/1 7"])
-    }
-
     @Test(arguments: ["earliest", "latest", "monotonic", "part"], [Int64.min, -1, 1 << 53, .max])
     func aDamagedClockIsNotUsed(_ column: String, _ number: Int64) throws {
         let directory = try ScratchDirectory()

@@ -271,59 +271,6 @@ import Testing
         #expect(try await tables.report(id("b"), from: nil)?.done == 1)
     }
 
-    /// The tables of version 0.2.
-    private static let released = [
-        """
-        CREATE TABLE jobs (
-            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, retries INTEGER NOT NULL, concurrency INTEGER NOT NULL,
-            callback TEXT, cancelled INTEGER NOT NULL, reported INTEGER NOT NULL, finished INTEGER NOT NULL
-        );
-        CREATE TABLE entries (
-            job INTEGER NOT NULL, number INTEGER NOT NULL, entry BLOB NOT NULL, outcome BLOB, arrival INTEGER,
-            PRIMARY KEY (job, number)
-        ) WITHOUT ROWID;
-        CREATE TRIGGER job_removed AFTER DELETE ON jobs BEGIN DELETE FROM entries WHERE job = OLD.number; END;
-        """,
-        """
-        ALTER TABLE jobs ADD COLUMN added INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE jobs ADD COLUMN request TEXT;
-        ALTER TABLE jobs ADD COLUMN content TEXT;
-        """,
-    ]
-
-    @Test func whatVersion02HasNotFinishedBeginsAgain() async throws {
-        let old = try Ledger(directory: directory.path, owners: [Ledger.Tables(owner: "prewarm", steps: Self.released)])
-        try old.write(.full) { database in
-            // Unfinished, done, done and not reported, cancelled.
-            try database.execute(
-                """
-                INSERT INTO jobs VALUES (1, 'open', 5, 2, NULL, 0, 0, 1, 7000, 'k', 'c'), (2, 'done', 0, 1, NULL, 0, 0, 2, 0, NULL, NULL),
-                    (3, 'told', 0, 1, 'https://hooks.test/', 0, 0, 2, 0, NULL, NULL), (4, 'gone', 0, 1, NULL, 1, 0, 0, 0, NULL, NULL)
-                """)
-            for job in 1...4 {
-                for number in 0..<2 {
-                    let isFinished = job == 2 || job == 3 || job == 1 && number == 1
-                    try database.run(
-                        "INSERT INTO entries VALUES (?, ?, ?, ?, ?)",
-                        [
-                            job, number, Array(#"{"format":"mp4","url":"https://a.test/\#(number).gif","width":"40"}"#.utf8),
-                            isFinished ? Array(#"{"bytes":1,"result":"hit","source_bytes":2}"#.utf8) : nil as [UInt8]?,
-                            isFinished ? number + 1 : nil as Int?,
-                        ])
-                }
-            }
-        }
-        old.close()
-        let tables = try tables()
-        #expect(try await Set(tables.lists().map(\.id)) == ["open", "told"])
-        #expect(try await tables.refusal(of: PrewarmRequest(key: "k", content: "c")) == .known(id: "open"))
-        let tickets = try await tables.claim(8)
-        #expect(tickets.map(\.list) == ["open", "open", "told"] && tickets.map(\.id) == ["0", "1", "0"])
-        let entry = try JSONDecoder().decode(QueuedEntry.self, from: Data(tickets[1].payload))
-        #expect(entry.entry == entries(2)[1] && entry.number == 1 && entry.retries == 5 && entry.concurrency == 2)
-        #expect(try await tables.report("open", from: 0)?.total == 2)
-    }
-
     @Test func anyEntryAndOutcomeComesBack() async throws {
         let (entries, outcomes) = withPrintedSeed { numbers in
             func text() -> String {

@@ -13,34 +13,16 @@ struct PurgePosition: Sendable, Equatable {
 /// holds the purges.
 package struct PurgeTables {
     package static let owned = Ledger.Tables(
-        owner: "cluster",
+        owner: "cluster", firstVersion: 3,
         steps: [
             """
             CREATE TABLE position (only INTEGER PRIMARY KEY CHECK (only = 1), stream TEXT NOT NULL, id TEXT NOT NULL);
-            -- Purges made without the server, to be added to the stream in their order.
-            CREATE TABLE pending (number INTEGER PRIMARY KEY AUTOINCREMENT, kind TEXT NOT NULL, argument TEXT NOT NULL);
-            """,
-            """
-            ALTER TABLE pending ADD COLUMN time INTEGER;
-            -- A row with a token stays after it was added, until this node has passed its entry.
-            ALTER TABLE pending ADD COLUMN token TEXT;
-            ALTER TABLE pending ADD COLUMN entry TEXT;
-            CREATE INDEX pending_by_token ON pending (token);
-            """,
-            """
-            INSERT INTO purges
-            SELECT number + (SELECT sequence FROM cache_state), kind, argument, ifnull(time, 0), 0,
-                ifnull(token, lower(hex(randomblob(16)))), NULL, 1 FROM pending WHERE entry IS NULL;
-            UPDATE cache_state SET sequence = max(sequence, (SELECT ifnull(max(sequence), 0) FROM purges));
-            DROP TABLE pending;
-            -- Version 0.2 copies its rows after a rollback, so that the other nodes receive the purges.
-            CREATE VIEW pending AS SELECT sequence AS number, kind, argument, made AS time, token, entry FROM purges;
             -- The cluster's clock at a time of this machine's monotonic clock, and when the node last took part in the cluster, in
             -- milliseconds of that clock, and under which name.
             CREATE TABLE clock (
                 only INTEGER PRIMARY KEY CHECK (only = 1), boot TEXT NOT NULL, earliest INTEGER NOT NULL, latest INTEGER NOT NULL,
                 monotonic INTEGER NOT NULL, part INTEGER NOT NULL, node TEXT NOT NULL);
-            """,
+            """
         ])
 
     private let database: SQLiteConnection

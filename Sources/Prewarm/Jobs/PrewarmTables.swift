@@ -332,14 +332,22 @@ extension PrewarmTicket {
 
 extension PrewarmQueue {
     package static let owned = Ledger.Tables(
-        owner: "prewarm",
+        owner: "prewarm", firstVersion: 3,
         steps: [
             """
             CREATE TABLE jobs (
-                number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, retries INTEGER NOT NULL, concurrency INTEGER NOT NULL,
+                number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, concurrency INTEGER NOT NULL,
                 callback TEXT, cancelled INTEGER NOT NULL, reported INTEGER NOT NULL,
                 -- The number of outcomes.
-                finished INTEGER NOT NULL
+                finished INTEGER NOT NULL,
+                added INTEGER NOT NULL,
+                -- The idempotency key of the request, and what it says.
+                request TEXT, content TEXT,
+                -- Sums, so that a list that has ended needs no entries.
+                total INTEGER NOT NULL, hits INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0,
+                bytes INTEGER NOT NULL DEFAULT 0, saved INTEGER NOT NULL DEFAULT 0,
+                -- In milliseconds since 1970; null before the end.
+                ended INTEGER
             );
             CREATE TABLE entries (
                 job INTEGER NOT NULL, number INTEGER NOT NULL, entry BLOB NOT NULL,
@@ -347,43 +355,18 @@ extension PrewarmQueue {
                 outcome BLOB, arrival INTEGER,
                 PRIMARY KEY (job, number)
             ) WITHOUT ROWID;
-            CREATE TRIGGER job_removed AFTER DELETE ON jobs BEGIN DELETE FROM entries WHERE job = OLD.number; END;
-            """,
-            """
-            ALTER TABLE jobs ADD COLUMN added INTEGER NOT NULL DEFAULT 0;
-            -- The idempotency key of the request, and what it says.
-            ALTER TABLE jobs ADD COLUMN request TEXT;
-            ALTER TABLE jobs ADD COLUMN content TEXT;
-            """,
-            // Adds sums, so that a list that has ended needs no entries.
-            """
-            ALTER TABLE jobs ADD COLUMN total INTEGER NOT NULL DEFAULT 0;
-            ALTER TABLE jobs ADD COLUMN hits INTEGER NOT NULL DEFAULT 0;
-            ALTER TABLE jobs ADD COLUMN failed INTEGER NOT NULL DEFAULT 0;
-            ALTER TABLE jobs ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
-            ALTER TABLE jobs ADD COLUMN saved INTEGER NOT NULL DEFAULT 0;
-            -- In milliseconds since 1970; null before the end.
-            ALTER TABLE jobs ADD COLUMN ended INTEGER;
+            CREATE INDEX entries_pending ON entries (job, number) WHERE outcome IS NULL;
+            CREATE INDEX entries_arrived ON entries (job, arrival) WHERE arrival IS NOT NULL;
             -- The first failures, numbered from 1.
             CREATE TABLE failures (
                 job INTEGER NOT NULL, place INTEGER NOT NULL, url TEXT NOT NULL, code TEXT NOT NULL, detail TEXT NOT NULL,
                 PRIMARY KEY (job, place)
             ) WITHOUT ROWID;
-            CREATE TRIGGER job_forgotten AFTER DELETE ON jobs BEGIN DELETE FROM failures WHERE job = OLD.number; END;
-
-            -- What version 0.2 has not finished begins again, as hits. An entry has the options of its list, as those of a cluster.
-            UPDATE jobs SET total = (SELECT count(*) FROM entries WHERE job = jobs.number);
-            DELETE FROM jobs WHERE cancelled <> 0 OR finished >= total AND (callback IS NULL OR reported <> 0);
-            UPDATE jobs SET finished = 0;
-            UPDATE entries SET outcome = NULL, arrival = NULL, entry = CAST(json_object(
-                    'url', CAST(entry AS TEXT) ->> 'url', 'format', CAST(entry AS TEXT) ->> 'format',
-                    'options', json_remove(CAST(entry AS TEXT), '$.url', '$.format'),
-                    'number', entries.number, 'retries', jobs.retries, 'concurrency', jobs.concurrency) AS BLOB)
-                FROM jobs WHERE jobs.number = job AND json_valid(CAST(entry AS TEXT));
-            ALTER TABLE jobs DROP COLUMN retries;
-            CREATE INDEX entries_pending ON entries (job, number) WHERE outcome IS NULL;
-            CREATE INDEX entries_arrived ON entries (job, arrival) WHERE arrival IS NOT NULL;
-            """,
+            CREATE TRIGGER job_removed AFTER DELETE ON jobs BEGIN
+                DELETE FROM entries WHERE job = OLD.number;
+                DELETE FROM failures WHERE job = OLD.number;
+            END;
+            """
         ],
         // Salvages complete lists that have not ended. They start over, because the cache is empty.
         salvage: { damaged, new in

@@ -17,17 +17,20 @@ package final class Ledger: Sendable {
         package typealias Salvage = @Sendable (_ damaged: SQLiteConnection, _ new: SQLiteConnection) throws -> Void
 
         fileprivate let owner: String
+        fileprivate let firstVersion: Int
         fileprivate let steps: [String]
         fileprivate let salvage: Salvage?
 
         /// - Parameters:
         ///   - owner: The owner's unique name.
+        ///   - firstVersion: The version that the first step creates. Tables of earlier versions are not read.
         ///   - steps: The statements that create the tables, followed by those that migrate them from each version to the next.
         ///     A released step never changes.
         ///   - salvage: Called after a damaged database was replaced. It must check the values that it copies. Rows copied
         ///     before an error stay.
-        package init(owner: String, steps: [String], salvage: Salvage? = nil) {
+        package init(owner: String, firstVersion: Int = 1, steps: [String], salvage: Salvage? = nil) {
             self.owner = owner
+            self.firstVersion = firstVersion
             self.steps = steps
             self.salvage = salvage
         }
@@ -265,15 +268,18 @@ package final class Ledger: Sendable {
             CREATE TABLE IF NOT EXISTS owners (owner TEXT PRIMARY KEY, version INTEGER NOT NULL) WITHOUT ROWID;
             """)
         for tables in owners {
-            let version =
-                try connection.first("SELECT version FROM owners WHERE owner = ?", [tables.owner]) { try $0.value(0) as Int64 }
-                ?? 0
-            guard (0...Int64(tables.steps.count)).contains(version) else {
+            let version = try connection.first("SELECT version FROM owners WHERE owner = ?", [tables.owner]) {
+                try $0.value(0) as Int
+            }
+            let versions = tables.firstVersion..<tables.firstVersion + tables.steps.count
+            if let version, !versions.contains(version) {
                 throw LedgerError(.damage, "the tables of \(tables.owner) have the unknown version \(version)")
             }
-            guard version < tables.steps.count else { continue }
-            for step in tables.steps.dropFirst(Int(version)) { try connection.execute(step) }
-            try connection.run("INSERT OR REPLACE INTO owners VALUES (?, ?)", [tables.owner, tables.steps.count])
+            // A new database needs all steps.
+            let done = version.map { $0 - tables.firstVersion + 1 } ?? 0
+            guard done < tables.steps.count else { continue }
+            for step in tables.steps.dropFirst(done) { try connection.execute(step) }
+            try connection.run("INSERT OR REPLACE INTO owners VALUES (?, ?)", [tables.owner, versions.upperBound - 1])
         }
     }
 

@@ -25,7 +25,7 @@ struct OutboxEntry: Sendable, Equatable {
 /// most one deletion, and a name at most one put.
 struct OutboxTables {
     static let owned = Ledger.Tables(
-        owner: "store",
+        owner: "store", firstVersion: 3,
         steps: [
             """
             CREATE TABLE outbox (
@@ -33,10 +33,13 @@ struct OutboxTables {
                 -- The name, the media type and the record of a put; null for a deletion.
                 extension TEXT, media TEXT, record BLOB, length INTEGER NOT NULL,
                 -- When the entry may be sent, by a clock of the process; see OutboxTables.Turn.
-                due INTEGER NOT NULL, failures INTEGER NOT NULL, refused INTEGER NOT NULL
+                due INTEGER NOT NULL, failures INTEGER NOT NULL, refused INTEGER NOT NULL,
+                -- For a deletion: it covers only what began until this time, in milliseconds of the cluster's clock.
+                until INTEGER
             );
             CREATE INDEX outbox_by_id ON outbox (id);
             CREATE INDEX outbox_by_turn ON outbox (refused, sequence);
+            CREATE INDEX outbox_by_due ON outbox (due, refused, sequence);
             CREATE TABLE outbox_totals (
                 only INTEGER PRIMARY KEY CHECK (only = 1), sequence INTEGER NOT NULL, puts INTEGER NOT NULL,
                 deletions INTEGER NOT NULL, bytes INTEGER NOT NULL
@@ -52,14 +55,7 @@ struct OutboxTables {
                     bytes = bytes - OLD.length, puts = puts - (OLD.extension IS NOT NULL),
                     deletions = deletions - (OLD.extension IS NULL);
             END;
-            """,
-            // Seconds since 1970: the deletion covers only what was created until then.
-            "ALTER TABLE outbox ADD COLUMN until INTEGER;",
-            // Version 0.3: in milliseconds. A deletion without a bound belongs to a purge that was made before now.
             """
-            UPDATE outbox SET until = ifnull(until * 1000 + 999, unixepoch() * 1000) WHERE extension IS NULL;
-            CREATE INDEX outbox_by_due ON outbox (due, refused, sequence);
-            """,
         ],
         // Copies only deletions: each is a confirmed purge. The renditions of puts are created again.
         salvage: { damaged, new in

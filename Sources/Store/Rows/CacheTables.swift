@@ -3,121 +3,68 @@
 /// Rows and purges share one order of sequences: each sequence is greater than all earlier ones, even after removals. A purge
 /// is one row of ``PurgeTable``. Queries ignore what it covers, and a sweep later removes the covered rows and files.
 struct CacheTables {
-    static let owned = Ledger.Tables(owner: "cache", steps: steps)
-
-    /// The statements of each version; see `Ledger.Tables`.
-    static let steps = [
-        """
-        CREATE TABLE cache_state (
-            only INTEGER PRIMARY KEY CHECK (only = 1),
-            -- The latest sequence, that of the latest purge of everything, and that before which aliases have to be revalidated.
-            sequence INTEGER NOT NULL, emptied INTEGER NOT NULL, revalidated INTEGER NOT NULL,
-            -- Where the eviction hand stopped, and whether every file has a row.
-            hand INTEGER NOT NULL, clean INTEGER NOT NULL,
-            objects INTEGER NOT NULL, bytes INTEGER NOT NULL, object_space INTEGER NOT NULL,
-            aliases INTEGER NOT NULL, alias_space INTEGER NOT NULL
-        );
-        INSERT INTO cache_state VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-
-        CREATE TABLE objects (
-            sequence INTEGER PRIMARY KEY,
-            id BLOB NOT NULL UNIQUE, extension TEXT NOT NULL, length INTEGER NOT NULL, content BLOB NOT NULL,
-            created INTEGER NOT NULL, facts BLOB NOT NULL, uploaded INTEGER NOT NULL, space INTEGER NOT NULL
-        );
-        CREATE TABLE aliases (
-            sequence INTEGER PRIMARY KEY,
-            -- Null if the alias leads to another object now. A purge of its source covers the former object, too.
-            key BLOB UNIQUE, former INTEGER NOT NULL,
-            object INTEGER NOT NULL, url TEXT NOT NULL,
-            etag TEXT, modified TEXT, fetched INTEGER NOT NULL, fresh INTEGER, space INTEGER NOT NULL
-        );
-        CREATE INDEX aliases_by_url ON aliases (url);
-        CREATE INDEX aliases_by_object ON aliases (object, former);
-        -- Objects that are purged and whose files and rows are not removed yet, by their sequences.
-        CREATE TABLE doomed (object INTEGER PRIMARY KEY, id BLOB NOT NULL, extension TEXT NOT NULL);
-
-        CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
-            UPDATE cache_state SET
-                objects = objects + 1, bytes = bytes + NEW.length, object_space = object_space + NEW.space;
-        END;
-        CREATE TRIGGER object_doomed AFTER INSERT ON doomed BEGIN
-            UPDATE cache_state SET
-                objects = objects - 1,
-                bytes = bytes - (SELECT length FROM objects WHERE sequence = NEW.object),
-                object_space = object_space - (SELECT space FROM objects WHERE sequence = NEW.object),
-                aliases = aliases - (SELECT count(*) FROM aliases WHERE object = NEW.object AND former = 0),
-                alias_space = alias_space - (SELECT ifnull(sum(space), 0) FROM aliases WHERE object = NEW.object);
-        END;
-        CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
-            DELETE FROM aliases WHERE object = OLD.sequence;
-            UPDATE cache_state SET
-                objects = objects - 1, bytes = bytes - OLD.length, object_space = object_space - OLD.space
-            WHERE OLD.sequence > emptied AND OLD.sequence NOT IN (SELECT object FROM doomed);
-        END;
-        CREATE TRIGGER alias_added AFTER INSERT ON aliases BEGIN
-            UPDATE cache_state SET aliases = aliases + 1, alias_space = alias_space + NEW.space;
-        END;
-        CREATE TRIGGER alias_replaced AFTER UPDATE OF former ON aliases BEGIN
-            UPDATE cache_state SET aliases = aliases - 1;
-        END;
-        CREATE TRIGGER alias_removed AFTER DELETE ON aliases BEGIN
-            UPDATE cache_state SET aliases = aliases - (OLD.former = 0), alias_space = alias_space - OLD.space
-            WHERE OLD.object > emptied AND OLD.object NOT IN (SELECT object FROM doomed);
-        END;
-        """,
-        // Prefixes whose purge has rows left to remove, and the latest sequence that it covers.
-        "CREATE TABLE purging (prefix TEXT PRIMARY KEY, sequence INTEGER NOT NULL) WITHOUT ROWID;",
-        // 1 if the origin forbids to use the alias once it is stale.
-        "ALTER TABLE aliases ADD COLUMN strict INTEGER NOT NULL DEFAULT 0",
-        // The latest sequence before which purges may have been missed.
-        "ALTER TABLE cache_state ADD COLUMN unconfirmed INTEGER NOT NULL DEFAULT 0",
-        // The canonical text of format and options.
-        "ALTER TABLE aliases ADD COLUMN rendition TEXT NOT NULL DEFAULT ''",
-        // Version 0.3: a purge is a row of its own table.
-        """
-        CREATE TEMP TABLE purged AS SELECT DISTINCT aliases.sequence, object FROM aliases JOIN purging
-            ON aliases.sequence <= purging.sequence AND substr(url, 1, length(prefix)) = prefix;
-        DELETE FROM aliases WHERE sequence IN (SELECT sequence FROM purged);
-        -- Those that only purged aliases led to.
-        DELETE FROM objects WHERE uploaded = 0 AND sequence IN (SELECT object FROM purged)
-            AND sequence NOT IN (SELECT object FROM aliases WHERE former = 0);
-        DROP TABLE purged;
-        DELETE FROM objects WHERE sequence IN (SELECT object FROM doomed) OR sequence <= (SELECT emptied FROM cache_state);
-        DROP TRIGGER object_doomed;
-        DROP TRIGGER object_removed;
-        DROP TRIGGER alias_removed;
-        DROP TABLE doomed;
-        DROP TABLE purging;
-        ALTER TABLE cache_state DROP COLUMN emptied;
-        -- When the request to the origin began, in milliseconds of the cluster's clock; 0 if that is unknown.
-        ALTER TABLE aliases ADD COLUMN began INTEGER NOT NULL DEFAULT 0;
-        -- Spares rows from the purges before them, which a cluster's stream delivers once more. A fetch took a minute at most, and
-        -- wall clocks are assumed to be right to within 10 minutes.
-        UPDATE aliases SET began = max(0, min(fetched, unixepoch()) - 660) * 1000;
-        -- The sequence and the time of the latest upload; 0 for an object that was not uploaded.
-        ALTER TABLE objects ADD COLUMN upload INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE objects ADD COLUMN upload_began INTEGER NOT NULL DEFAULT 0;
-        UPDATE objects SET upload = sequence, upload_began = max(0, min(created, unixepoch()) - 660) * 1000 WHERE uploaded = 1;
-        ALTER TABLE objects DROP COLUMN uploaded;
-        -- Removed objects that aliases may still lead to. A sweep removes these.
-        CREATE TABLE removed (object INTEGER PRIMARY KEY);
-        CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
-            INSERT INTO removed SELECT OLD.sequence WHERE EXISTS (SELECT 1 FROM aliases WHERE object = OLD.sequence);
-            UPDATE cache_state SET
-                objects = objects - 1, bytes = bytes - OLD.length, object_space = object_space - OLD.space;
-        END;
-        CREATE TRIGGER alias_removed AFTER DELETE ON aliases BEGIN
-            UPDATE cache_state SET aliases = aliases - (OLD.former = 0), alias_space = alias_space - OLD.space;
-        END;
-        UPDATE cache_state SET
-            objects = (SELECT count(*) FROM objects), bytes = (SELECT ifnull(sum(length), 0) FROM objects),
-            object_space = (SELECT ifnull(sum(space), 0) FROM objects),
-            aliases = (SELECT count(*) FROM aliases WHERE former = 0),
-            alias_space = (SELECT ifnull(sum(space), 0) FROM aliases), clean = 0;
-        """,
-        // The lifetime in clients; null if it is not shorter.
-        "ALTER TABLE aliases ADD COLUMN client_fresh INTEGER",
-    ]
+    static let owned = Ledger.Tables(
+        owner: "cache", firstVersion: 7,
+        steps: [
+            """
+            CREATE TABLE cache_state (
+                only INTEGER PRIMARY KEY CHECK (only = 1),
+                -- The latest sequence, and that before which aliases have to be revalidated.
+                sequence INTEGER NOT NULL, revalidated INTEGER NOT NULL,
+                -- Where the eviction hand stopped, and whether every file has a row.
+                hand INTEGER NOT NULL, clean INTEGER NOT NULL,
+                objects INTEGER NOT NULL, bytes INTEGER NOT NULL, object_space INTEGER NOT NULL,
+                aliases INTEGER NOT NULL, alias_space INTEGER NOT NULL,
+                -- The latest sequence before which purges may have been missed.
+                unconfirmed INTEGER NOT NULL
+            );
+            INSERT INTO cache_state VALUES (1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+            CREATE TABLE objects (
+                sequence INTEGER PRIMARY KEY,
+                id BLOB NOT NULL UNIQUE, extension TEXT NOT NULL, length INTEGER NOT NULL, content BLOB NOT NULL,
+                created INTEGER NOT NULL, facts BLOB NOT NULL, space INTEGER NOT NULL,
+                -- The sequence and the time of the latest upload; 0 for an object that was not uploaded.
+                upload INTEGER NOT NULL, upload_began INTEGER NOT NULL
+            );
+            CREATE TABLE aliases (
+                sequence INTEGER PRIMARY KEY,
+                -- Null if the alias leads to another object now. A purge of its source covers the former object, too.
+                key BLOB UNIQUE, former INTEGER NOT NULL,
+                object INTEGER NOT NULL, url TEXT NOT NULL,
+                etag TEXT, modified TEXT, fetched INTEGER NOT NULL, fresh INTEGER, space INTEGER NOT NULL,
+                -- 1 if the origin forbids to use the alias once it is stale.
+                strict INTEGER NOT NULL,
+                -- The canonical text of format and options.
+                rendition TEXT NOT NULL,
+                -- When the request to the origin began, in milliseconds of the cluster's clock.
+                began INTEGER NOT NULL,
+                -- The lifetime in clients; null if it is not shorter.
+                client_fresh INTEGER
+            );
+            CREATE INDEX aliases_by_url ON aliases (url);
+            CREATE INDEX aliases_by_object ON aliases (object, former);
+            -- Removed objects that aliases may still lead to. A sweep removes these.
+            CREATE TABLE removed (object INTEGER PRIMARY KEY);
+            CREATE TRIGGER object_added AFTER INSERT ON objects BEGIN
+                UPDATE cache_state SET
+                    objects = objects + 1, bytes = bytes + NEW.length, object_space = object_space + NEW.space;
+            END;
+            CREATE TRIGGER object_removed AFTER DELETE ON objects BEGIN
+                INSERT INTO removed SELECT OLD.sequence WHERE EXISTS (SELECT 1 FROM aliases WHERE object = OLD.sequence);
+                UPDATE cache_state SET
+                    objects = objects - 1, bytes = bytes - OLD.length, object_space = object_space - OLD.space;
+            END;
+            CREATE TRIGGER alias_added AFTER INSERT ON aliases BEGIN
+                UPDATE cache_state SET aliases = aliases + 1, alias_space = alias_space + NEW.space;
+            END;
+            CREATE TRIGGER alias_replaced AFTER UPDATE OF former ON aliases BEGIN
+                UPDATE cache_state SET aliases = aliases - 1;
+            END;
+            CREATE TRIGGER alias_removed AFTER DELETE ON aliases BEGIN
+                UPDATE cache_state SET aliases = aliases - (OLD.former = 0), alias_space = alias_space - OLD.space;
+            END;
+            """
+        ])
 
     let database: SQLiteConnection
     let purges: PurgeIndex

@@ -136,6 +136,23 @@ struct LedgerTests {
         #expect(try open().replacedBecause?.contains("unknown version 2") == true)
     }
 
+    @Test func aVersionBeforeTheFirstIsNotRead() throws {
+        func open(_ steps: [String]) throws -> Ledger {
+            try self.open([Ledger.Tables(owner: "numbers", firstVersion: 2, steps: steps)])
+        }
+        try self.open().close()
+        let (first, second) = ("CREATE TABLE numbers (number INTEGER)", "ALTER TABLE numbers ADD COLUMN name TEXT DEFAULT 'x'")
+        let ledger = try open([first])
+        #expect(ledger.replacedBecause?.contains("unknown version 1") == true)
+        try insert(ledger)
+        ledger.close()
+        let later = try open([first, second])
+        #expect(later.replacedBecause == nil)
+        #expect(try later.read { try $0.first("SELECT name FROM numbers") { try $0.value(0) as String } } == "x")
+        later.close()
+        #expect(try open([first]).replacedBecause?.contains("unknown version 3") == true)
+    }
+
     @Test(arguments: [false, true]) func aDamagedDatabaseIsPutAside(isFoundLater: Bool) throws {
         let ledger: Ledger
         if isFoundLater {

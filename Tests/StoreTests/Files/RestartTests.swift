@@ -61,6 +61,7 @@ import Testing
         "UPDATE cache_state SET clean = 'x'", "UPDATE cache_state SET hand = 'x'", "UPDATE cache_state SET objects = -1",
         "UPDATE cache_state SET bytes = 1e300", "UPDATE cache_state SET bytes = 9223372036854775807",
         "DELETE FROM cache_state", "DROP TABLE cache_state", "UPDATE owners SET version = 99",
+        "UPDATE owners SET version = 5 WHERE owner = 'cache'",
     ])
     func aDamagedDatabaseIsPutAside(damage: String) async throws {
         try await fill()
@@ -78,6 +79,20 @@ import Testing
         let again = try Cache.open(directory)
         defer { again.close() }
         #expect(try await again.bytes(url: "https://a/1") == [1, 1])
+    }
+
+    @Test(.enabled(if: SmallDisk.isPossible, "needs the right to mount"))
+    func theReserveGivesTheSpaceForAnotherDatabaseOnAFullDisk() async throws {
+        let disk = try #require(SmallDisk(on: directory.path, bytes: 16 << 20))
+        try await fill()
+        try change("UPDATE owners SET version = 5 WHERE owner = 'cache'")
+        try directory.create("reserve", [UInt8](repeating: 0, count: 4 << 20))
+        disk.fill()
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        #expect(await cache.alias(.test("https://a/1")) == nil)
+        _ = try await cache.purge(.all)
+        _ = consume disk
     }
 
     @Test(arguments: ["x", "o"])
