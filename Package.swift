@@ -124,7 +124,7 @@ let package = Package(
         .target(
             name: "Prewarm",
             dependencies: [
-                "Renditions", "Sandbox", "Fetch", "Store", "Fleet", "Markup", "HTTPClient", "CSystem",
+                "Renditions", "Sandbox", "Fetch", "Store", "Fleet", "Markup", "HTTPClient",
                 "Telemetry", "Digests", "SystemIO",
                 .product(name: "Logging", package: "swift-log"),
             ],

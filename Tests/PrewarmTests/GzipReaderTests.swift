@@ -26,6 +26,10 @@ import Testing
     @Test func theMembersOfAFileAreJoinedAndPaddingIsIgnored() throws {
         let file = try gzip(lines(2)) + gzip([]) + gzip(lines(3)) + [0, 0, 0]
         #expect(try GzipReader.decompress(file, limit: 1 << 20) == lines(2) + lines(3))
+        // Parallel compressors write a member per 64 KiB.
+        let member = try gzip(lines(1))
+        let members = Array(repeatElement(member, count: 4200).joined())
+        #expect(try GzipReader.decompress(members, limit: 256 << 20).count == 4200 * lines(1).count)
     }
 
     @Test func moreBytesThanTheLimitAreRefused() throws {

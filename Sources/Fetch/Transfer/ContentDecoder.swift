@@ -9,7 +9,7 @@ internal import Glibc
 /// A few kilobytes may take seconds to decode, because the ratios of nested codings multiply, and empty members cost time
 /// without output. Decoding is therefore divided into steps of less than a millisecond, and the output of each coding is
 /// limited to the maximum size of a source.
-final class ContentDecoder {
+package final class ContentDecoder {
     /// The codings in the order of decoding. Each uses up its input before it gets more.
     private let layers: [Inflater]
     private let limit: Int
@@ -21,15 +21,15 @@ final class ContentDecoder {
     ///   - codings: The codings in the order in which they were applied, in lower case.
     ///   - limit: The largest source, in bytes.
     /// - Returns: Nil if the body is used without decoding.
-    init?(_ codings: [String], limit: Int) {
+    package init?(_ codings: [String], limit: Int) {
         let known = codings.compactMap { Inflater.Format(coding: $0) }
         guard !known.isEmpty, known.count <= Self.maxLayers else { return nil }
-        layers = known.reversed().map { Inflater($0) }
+        layers = known.reversed().map { Inflater($0, maxMembers: max(1024, limit >> 15)) }
         self.limit = limit
     }
 
     /// Adds the next part of the body. Call it only when ``step(_:)`` has returned false.
-    func add(_ bytes: [UInt8]) {
+    package func add(_ bytes: [UInt8]) {
         layers[0].take(bytes)
     }
 
@@ -37,7 +37,7 @@ final class ContentDecoder {
     ///
     /// - Parameter receive: Called with decoded bytes, if there are any.
     /// - Returns: False if all bytes added so far are decoded.
-    func step(_ receive: (UnsafeRawBufferPointer) throws(FetchError) -> Void) throws(FetchError) -> Bool {
+    package func step(_ receive: (UnsafeRawBufferPointer) throws(FetchError) -> Void) throws(FetchError) -> Bool {
         guard let index = layers.lastIndex(where: { !$0.isIdle }) else { return false }
         let output = try layers[index].step()
         guard layers[index].returned <= limit else { throw .tooLarge(limit: limit, declared: nil) }
@@ -51,7 +51,7 @@ final class ContentDecoder {
     }
 
     /// Whether the encoded data is complete.
-    var isComplete: Bool { layers.allSatisfy(\.isComplete) }
+    package var isComplete: Bool { layers.allSatisfy(\.isComplete) }
 }
 
 /// A decompressor of one coding.
@@ -83,6 +83,8 @@ private final class Inflater {
     }
 
     private let format: Format
+    /// The maximum number of gzip members. Parallel compressors write one member per 64 KiB or more.
+    private let maxMembers: Int
     private var state = State.beginning
     private var input: [UInt8] = []
     /// The index of the next byte of ``input``.
@@ -99,13 +101,11 @@ private final class Inflater {
     private(set) var returned = 0
 
     private static let gzipStart: [UInt8] = [0x1f, 0x8b]
-    /// The maximum number of gzip members. Parallel compressors write one member per 64 KiB or more.
-    private static let maxMembers = 1024
     /// The input bytes per step. The worst input takes a few microseconds per 40 bytes.
     private static let inputPerStep = 4096
 
-    init(_ format: Format) {
-        self.format = format
+    init(_ format: Format, maxMembers: Int) {
+        (self.format, self.maxMembers) = (format, maxMembers)
     }
 
     deinit {
@@ -196,8 +196,8 @@ private final class Inflater {
 
     private func open(windowBits: Int32) throws(FetchError) {
         members += 1
-        guard members <= Self.maxMembers else {
-            throw .failed(.protocolViolation(cause: "its compressed data have more than \(Self.maxMembers) members"))
+        guard members <= maxMembers else {
+            throw .failed(.protocolViolation(cause: "its compressed data have more than \(maxMembers) members"))
         }
         let status = isOpen ? inflateReset(&stream) : gifreel_inflate(&stream, windowBits)
         guard status == Z_OK else { throw .exhausted(cause: "no memory to decompress") }

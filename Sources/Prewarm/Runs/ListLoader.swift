@@ -1,8 +1,9 @@
-internal import SystemIO
 internal import Digests
+internal import Fetch
 internal import Foundation
 internal import HTTPClient
 package import Renditions
+internal import SystemIO
 
 /// Loads the lists of a run and removes duplicate renditions.
 package struct ListLoader {
@@ -108,5 +109,33 @@ package struct ListLoader {
             throw PrewarmRunError("The sitemap \(url) cannot be read: its server answers with status \(answer.status).")
         }
         return answer.body
+    }
+}
+
+/// Decompresses lists in gzip (RFC 1952), such as sitemaps. The members of a file are joined (section 2.2).
+enum GzipReader {
+    static func isGzip(_ bytes: [UInt8]) -> Bool {
+        bytes.starts(with: [0x1F, 0x8B])
+    }
+
+    /// Decompresses the bytes.
+    ///
+    /// - Parameter limit: The size limit of the result, in bytes.
+    /// - Throws: ``PrewarmList/Malformed`` for data that cannot be decompressed.
+    static func decompress(_ bytes: [UInt8], limit: Int) throws(PrewarmList.Malformed) -> [UInt8] {
+        let decoder = ContentDecoder(["gzip"], limit: limit)
+        var result: [UInt8] = []
+        decoder?.add(bytes)
+        do throws(FetchError) {
+            while try decoder?.step({ result += $0 }) == true {}
+        } catch .tooLarge {
+            throw PrewarmList.Malformed("The list has more than \(limit >> 20) MiB when it is decompressed.")
+        } catch {
+            throw PrewarmList.Malformed("The list is damaged: its gzip data cannot be decompressed.")
+        }
+        guard decoder?.isComplete == true else {
+            throw PrewarmList.Malformed("The list is incomplete: its gzip data ends early.")
+        }
+        return result
     }
 }
