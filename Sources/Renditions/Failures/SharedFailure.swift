@@ -86,7 +86,7 @@ package struct SharedFailure: Sendable, Equatable {
             self.words = words
         }
 
-        private init(code: Code, numbers: Int...) {
+        private init(code: Code, _ numbers: [Int]) {
             self.init(code: code, words: numbers.map { String($0) })
         }
 
@@ -108,34 +108,32 @@ package struct SharedFailure: Sendable, Equatable {
             case .notFound: self.init(code: .notFound, words: [])
             case .gone: self.init(code: .gone, words: [])
             case .notAnAnimation(let kind): self.init(code: .notAnAnimation, words: [kind.rawValue])
-            case .tooLarge(let limit, let declared): self.init(code: .tooLarge, numbers: limit, declared ?? -1)
-            case .tooManyRedirects(let limit): self.init(code: .tooManyRedirects, numbers: limit)
+            case .tooLarge(let limit, let declared): self.init(code: .tooLarge, [limit, declared ?? -1])
+            case .tooManyRedirects(let limit): self.init(code: .tooManyRedirects, [limit])
             case .failed(.status(let status, let retryAfter, _)):
-                self.init(code: .status, numbers: status, Int(clamping: retryAfter?.components.seconds ?? -1))
+                self.init(code: .status, [status, Int(clamping: retryAfter?.components.seconds ?? -1)])
             case .failed, .notAllowed, .unreachable, .timeout, .busy, .cancelled, .closed, .exhausted: return nil
             }
         }
 
+        /// The shared failures of conversions.
+        private static let conversions: [TranscodeError.Kind: Code] = [
+            .notAnAnimation: .undecodable, .still: .still, .incomplete: .incomplete, .corrupt: .corrupt,
+            .unsupported: .unsupported, .tooLarge: .limitExceeded, .outOfMemory: .memoryExceeded,
+        ]
+
         private init?(_ error: SandboxError, _ allowance: WorkerAllowance) {
             let limits = [allowance.cpu, allowance.memory, allowance.output, allowance.wall]
-            let (code, numbers): (Code, [Int])
             switch error {
-            case .rejected(.notAnAnimation): (code, numbers) = (.undecodable, [])
-            case .rejected(.still(let format)): (code, numbers) = (.still, [Int(format.rawValue)])
-            case .rejected(.incomplete(let format)): (code, numbers) = (.incomplete, [Int(format.rawValue)])
-            case .rejected(.corrupt(let format, let flaw)):
-                (code, numbers) = (.corrupt, [Int(format.rawValue), Int(flaw.rawValue)])
-            case .rejected(.unsupported(let format, let lack)):
-                (code, numbers) = (.unsupported, [Int(format.rawValue), Int(lack.rawValue)])
-            case .rejected(.tooLarge(let name, let value, let maximum)):
-                (code, numbers) = (.limitExceeded, [Int(name.rawValue), value, maximum])
-            case .rejected(.outOfMemory): (code, numbers) = (.memoryExceeded, [])
-            case .cpuLimitExceeded: (code, numbers) = (.cpuExceeded, [])
-            case .rejected, .crashed, .misbehaved, .invalidOutput, .wallClockTimeout, .killed, .zygoteUnresponsive, .queueFull,
-                .cancelled, .unavailable:
+            case .rejected(let cause):
+                let (kind, numbers) = cause.form
+                guard let code = Self.conversions[kind] else { return nil }
+                self.init(code: code, limits + numbers)
+            case .cpuLimitExceeded: self.init(code: .cpuExceeded, limits)
+            case .crashed, .misbehaved, .invalidOutput, .wallClockTimeout, .killed, .zygoteUnresponsive, .queueFull, .cancelled,
+                .unavailable:
                 return nil
             }
-            self.init(code: code, words: (limits + numbers).map { String($0) })
         }
 
         /// The error; nil if the words do not describe one.
@@ -167,33 +165,12 @@ package struct SharedFailure: Sendable, Equatable {
             }
         }
 
-        private func format(_ number: Int) -> SourceFormat? {
-            UInt8(exactly: number).flatMap { SourceFormat(rawValue: $0) }
-        }
-
         private func sandboxError(_ numbers: [Int]) -> SandboxError? {
-            switch (code, numbers.count) {
-            case (.undecodable, 0): .rejected(.notAnAnimation)
-            case (.still, 1): format(numbers[0]).map { .rejected(.still($0)) }
-            case (.incomplete, 1): format(numbers[0]).map { .rejected(.incomplete($0)) }
-            case (.corrupt, 2):
-                format(numbers[0]).flatMap { format in
-                    UInt8(exactly: numbers[1]).flatMap { TranscodeError.Flaw(rawValue: $0) }
-                        .map { .rejected(.corrupt(format, $0)) }
-                }
-            case (.unsupported, 2):
-                format(numbers[0]).flatMap { format in
-                    UInt8(exactly: numbers[1]).flatMap { TranscodeError.Lack(rawValue: $0) }
-                        .map { .rejected(.unsupported(format, $0)) }
-                }
-            case (.limitExceeded, 3):
-                UInt8(exactly: numbers[0]).flatMap { MediaLimits.Name(rawValue: $0) }.map {
-                    .rejected(.tooLarge($0, value: numbers[1], maximum: numbers[2]))
-                }
-            case (.memoryExceeded, 0): .rejected(.outOfMemory)
-            case (.cpuExceeded, 0): .cpuLimitExceeded
-            default: nil
-            }
+            if code == .cpuExceeded { return numbers.isEmpty ? .cpuLimitExceeded : nil }
+            guard let kind = Self.conversions.first(where: { $0.value == code })?.key,
+                let error = TranscodeError(kind, numbers), error.form.numbers == numbers
+            else { return nil }
+            return .rejected(error)
         }
     }
 }

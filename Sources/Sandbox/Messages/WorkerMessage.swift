@@ -1,4 +1,4 @@
-internal import Media
+package import Media
 
 /// A message between the server, the zygote and a worker: a fixed number of 64-bit words.
 ///
@@ -43,7 +43,8 @@ enum WorkerMessage: Equatable {
             result.visitFields(&coder)
         case .failure(let failure):
             kind = .failure
-            failure.write(&coder)
+            let (code, numbers) = failure.form
+            for var number in [code.rawValue] + numbers { coder.number(&number) }
         case .begun: kind = .begun
         case .progress(var progress):
             kind = .progress
@@ -77,7 +78,10 @@ enum WorkerMessage: Equatable {
             result.visitFields(&coder)
             self = .result(result)
         case .failure:
-            guard let failure = TranscodeError(reading: &coder) else { return nil }
+            var numbers = [0, 0, 0, 0]
+            for index in numbers.indices { coder.number(&numbers[index]) }
+            guard let code = TranscodeError.Kind(rawValue: numbers[0]), let failure = TranscodeError(code, Array(numbers[1...]))
+            else { return nil }
             self = .failure(failure)
         case .begun: self = .begun
         case .progress:
@@ -211,9 +215,11 @@ extension Confinement {
     }
 }
 
+// MARK: - Errors as numbers
+
 extension TranscodeError {
-    /// The code of each case, so that neither writing nor reading can omit a case.
-    private enum Code: Int {
+    /// The kind of an error. The raw value crosses the process border.
+    package enum Kind: Int {
         case notAnAnimation = 1
         case incomplete
         case corrupt
@@ -229,67 +235,50 @@ extension TranscodeError {
         case refused
     }
 
-    fileprivate func write(_ coder: inout FieldCoder) {
-        func write(_ code: Code, _ details: Int...) {
-            for number in [code.rawValue] + details {
-                var number = number
-                coder.number(&number)
-            }
-        }
+    /// The kind, and the numbers from which ``init(_:_:)`` restores the error.
+    package var form: (kind: Kind, numbers: [Int]) {
         switch self {
-        case .notAnAnimation: write(.notAnAnimation)
-        case .still(let format): write(.still, Int(format.rawValue))
-        case .incomplete(let format): write(.incomplete, Int(format.rawValue))
-        case .corrupt(let format, let flaw): write(.corrupt, Int(format.rawValue), Int(flaw.rawValue))
-        case .unsupported(let format, let lack): write(.unsupported, Int(format.rawValue), Int(lack.rawValue))
-        case .refused(let format): write(.refused, Int(format.rawValue))
-        case .tooLarge(let name, let value, let maximum): write(.tooLarge, Int(name.rawValue), value, maximum)
-        case .encoderMissing(let format): write(.encoderMissing, Int(format.rawValue))
-        case .codecMissing(let codec): write(.codecMissing, Int(codec.rawValue))
-        case .failed(let stage, let code): write(.failed, Int(stage.rawValue), Int(code))
-        case .outOfMemory: write(.outOfMemory)
-        case .startPastEnd(let start, let duration): write(.startPastEnd, start, duration)
-        case .overBudget(let smallest, let maximum): write(.overBudget, smallest, maximum)
+        case .notAnAnimation: (.notAnAnimation, [])
+        case .still(let format): (.still, [Int(format.rawValue)])
+        case .incomplete(let format): (.incomplete, [Int(format.rawValue)])
+        case .corrupt(let format, let flaw): (.corrupt, [Int(format.rawValue), Int(flaw.rawValue)])
+        case .unsupported(let format, let lack): (.unsupported, [Int(format.rawValue), Int(lack.rawValue)])
+        case .refused(let format): (.refused, [Int(format.rawValue)])
+        case .tooLarge(let name, let value, let maximum): (.tooLarge, [Int(name.rawValue), value, maximum])
+        case .encoderMissing(let format): (.encoderMissing, [Int(format.rawValue)])
+        case .codecMissing(let codec): (.codecMissing, [Int(codec.rawValue)])
+        case .failed(let stage, let code): (.failed, [Int(stage.rawValue), Int(code)])
+        case .outOfMemory: (.outOfMemory, [])
+        case .startPastEnd(let start, let duration): (.startPastEnd, [start, duration])
+        case .overBudget(let smallest, let maximum): (.overBudget, [smallest, maximum])
         }
     }
 
-    /// Reads an error; returns nil if the fields are not those of an error, or if a number is out of range.
-    fileprivate init?(reading coder: inout FieldCoder) {
-        var fields = [0, 0, 0, 0]
-        for index in fields.indices { coder.number(&fields[index]) }
-        guard let code = Code(rawValue: fields[0]), let detail = UInt8(exactly: fields[1] & 0xff) else { return nil }
-        let found: TranscodeError?
-        switch code {
-        case .notAnAnimation: found = .notAnAnimation
-        case .still: found = SourceFormat(rawValue: detail).map { .still($0) }
-        case .incomplete: found = SourceFormat(rawValue: detail).map { .incomplete($0) }
-        case .corrupt:
-            guard let format = SourceFormat(rawValue: detail), let raw = UInt8(exactly: fields[2]),
-                let flaw = Flaw(rawValue: raw)
-            else { return nil }
-            found = .corrupt(format, flaw)
-        case .unsupported:
-            guard let format = SourceFormat(rawValue: detail), let raw = UInt8(exactly: fields[2]),
-                let lack = Lack(rawValue: raw)
-            else { return nil }
-            found = .unsupported(format, lack)
-        case .refused: found = SourceFormat(rawValue: detail).map { .refused($0) }
-        case .tooLarge:
-            guard fields[2] >= 0, fields[3] >= 0 else { return nil }
-            found = MediaLimits.Name(rawValue: detail).map { .tooLarge($0, value: fields[2], maximum: fields[3]) }
-        case .encoderMissing: found = OutputFormat(rawValue: detail).map { .encoderMissing($0) }
-        case .codecMissing: found = VideoCodec(rawValue: detail).map { .codecMissing($0) }
-        case .failed:
-            guard let number = Int32(exactly: fields[2]) else { return nil }
-            found = Stage(rawValue: detail).map { .failed($0, code: number) }
-        case .outOfMemory: found = .outOfMemory
-        case .startPastEnd:
-            guard FactRange.duration.contains(fields[1]), FactRange.duration.contains(fields[2]) else { return nil }
-            found = .startPastEnd(start: fields[1], duration: fields[2])
-        case .overBudget:
-            guard fields[1] >= 0, fields[2] >= 0 else { return nil }
-            found = .overBudget(smallest: fields[1], maximum: fields[2])
+    /// Restores an error; nil if the numbers are not those of an error, or out of range. Surplus numbers are ignored.
+    package init?(_ kind: Kind, _ numbers: [Int]) {
+        func number(_ index: Int) -> Int { index < numbers.count ? numbers[index] : -1 }
+        func value<Value: RawRepresentable<UInt8>>(_ index: Int) -> Value? {
+            UInt8(exactly: number(index)).flatMap { Value(rawValue: $0) }
         }
+        let found: TranscodeError? =
+            switch kind {
+            case .notAnAnimation: .notAnAnimation
+            case .still: value(0).map { .still($0) }
+            case .incomplete: value(0).map { .incomplete($0) }
+            case .corrupt: value(0).flatMap { format in value(1).map { .corrupt(format, $0) } }
+            case .unsupported: value(0).flatMap { format in value(1).map { .unsupported(format, $0) } }
+            case .refused: value(0).map { .refused($0) }
+            case .tooLarge where number(1) >= 0 && number(2) >= 0:
+                value(0).map { .tooLarge($0, value: number(1), maximum: number(2)) }
+            case .encoderMissing: value(0).map { .encoderMissing($0) }
+            case .codecMissing: value(0).map { .codecMissing($0) }
+            case .failed: value(0).flatMap { stage in Int32(exactly: number(1)).map { .failed(stage, code: $0) } }
+            case .outOfMemory: .outOfMemory
+            case .startPastEnd where FactRange.duration.contains(number(0)) && FactRange.duration.contains(number(1)):
+                .startPastEnd(start: number(0), duration: number(1))
+            case .overBudget where number(0) >= 0 && number(1) >= 0: .overBudget(smallest: number(0), maximum: number(1))
+            case .tooLarge, .startPastEnd, .overBudget: nil
+            }
         guard let found else { return nil }
         self = found
     }
