@@ -48,21 +48,11 @@ struct HostName: Hashable, Sendable {
 
     /// 1 to 63 letters, digits, hyphens and underscores. Some names in use contain an underscore.
     private static func isLabel(_ label: Substring.UTF8View) -> Bool {
-        (1...63).contains(label.count)
-            && label.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),
-                    UInt8(ascii: "_"):
-                    true
-                default: false
-                }
-            }
+        (1...63).contains(label.count) && label.allSatisfy { $0.isLetterOrDigit || "-_".utf8.contains($0) }
     }
 
     private static func looksNumeric(_ label: Substring.UTF8View) -> Bool {
-        let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
-        if label.allSatisfy(isDigit) { return true }
-        guard label.starts(with: "0x".utf8) else { return false }
-        return label.dropFirst(2).allSatisfy { isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }
+        if label.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) { return true }
+        return label.starts(with: "0x".utf8) && label.dropFirst(2).allSatisfy { $0.hexDigit != nil }
     }
 }

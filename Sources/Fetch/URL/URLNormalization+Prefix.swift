@@ -76,15 +76,8 @@ extension SourceURL {
 
     /// Whether the byte occurs in hosts of canonical URLs, in upper or lower case.
     private static func isHostByte(_ byte: UInt8, inBrackets: Bool) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"),
-            UInt8(ascii: "A")...UInt8(ascii: "F"), UInt8(ascii: "."):
-            true
-        case UInt8(ascii: ":"): inBrackets
-        case UInt8(ascii: "g")...UInt8(ascii: "z"), UInt8(ascii: "G")...UInt8(ascii: "Z"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            !inBrackets
-        default: false
-        }
+        inBrackets
+            ? byte.hexDigit != nil || ".:".utf8.contains(byte) : byte.isLetterOrDigit || ".-_".utf8.contains(byte)
     }
 
     /// Returns the canonical form of a prefix of a path, encoded like keys of S3; empty if the path is empty.
