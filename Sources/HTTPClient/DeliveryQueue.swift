@@ -24,7 +24,6 @@ package struct DeliveryLimits: Sendable {
     }
 }
 
-/// The result of a delivery attempt.
 package enum DeliveryResult: Sendable {
     case delivered
     /// Another attempt will not succeed.
@@ -51,7 +50,6 @@ package enum DeliveryEvent: Sendable {
     /// An attempt failed, and another follows.
     case repeated(cause: String)
     case failed(cause: String)
-    /// Stopping the queue ended the delivery.
     case stopped
 }
 

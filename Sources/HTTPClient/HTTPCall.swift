@@ -83,7 +83,6 @@ final class BufferedCall: HTTPCall {
         return request
     }
 
-    /// The destination of the body.
     private var destination: ClientRequest.Destination {
         if case .status = request.destination { return .status }
         return (200...299).contains(head.status) ? request.destination : .excerpt

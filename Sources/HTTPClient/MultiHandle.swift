@@ -6,8 +6,7 @@ internal import CSystem
 struct MultiHandle: ~Copyable {
     private let raw: UnsafeMutableRawPointer
 
-    /// - Parameters:
-    ///   - idleConnections: The number of idle connections to keep.
+    /// - Parameter idleConnections: The number of idle connections to keep.
     init(idleConnections: Int) throws(HTTPError) {
         guard let raw = curl_multi_init() else { throw .exhausted(cause: "curl_multi_init") }
         self.raw = raw
@@ -37,7 +36,6 @@ struct MultiHandle: ~Copyable {
         try check(curl_multi_perform(raw, &running))
     }
 
-    /// Returns the next finished transfer.
     func nextFinished() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(raw, &left) {

@@ -28,7 +28,6 @@ final class SocketTable {
         return nil
     }
 
-    /// Whether a socket has unread input.
     static func hasUnreadInput(_ number: Int32) -> Bool {
         var byte: UInt8 = 0
         return recv(number, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0

@@ -43,10 +43,8 @@ package struct HostGlob: Hashable, Sendable {
     /// Whether the pattern matches only one host, ``text``.
     var isLiteral: Bool { !text.utf8.contains(UInt8(ascii: "*")) }
 
-    /// Whether the last label contains no star.
     var hasLiteralEnd: Bool { address != nil || labels.last?.contains("*") == false }
 
-    /// Whether the pattern matches `host`.
     func matches(_ host: HostName) -> Bool {
         if text == "*" { return true }
         if let hostAddress = host.address { return hostAddress == address }

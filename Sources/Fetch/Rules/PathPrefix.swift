@@ -13,7 +13,6 @@ struct PathPrefix: Hashable, Sendable {
     /// The beginning of the segment after ``folder``, in lower case; empty to match any segment.
     private let partial: [UInt8]
 
-    /// Every path.
     static let all = PathPrefix(below: "/")
 
     /// Creates the prefix of all paths in a folder.

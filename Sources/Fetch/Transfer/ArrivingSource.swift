@@ -21,7 +21,6 @@ package final class ArrivingSource: Sendable {
         }
     }
 
-    /// The progress of a fetch.
     package enum Progress: Sendable, Equatable {
         /// `count` bytes are in the file.
         case arrived(count: Int)
@@ -76,7 +75,6 @@ package final class ArrivingSource: Sendable {
         state.withLock { $0.gate = gate }
     }
 
-    /// Whether the fetch may begin.
     package func mayBegin() -> Bool { state.withLock { $0.gate }?() ?? true }
 
     /// Records that the first bytes have arrived.

@@ -9,7 +9,6 @@ internal import SystemIO
 final class CodedBody: Sendable {
     typealias Outcome = Result<FetchedBody, FetchError>
 
-    /// The limits for decoding a body.
     struct Limits: Sendable {
         /// The largest source, in bytes.
         let bytes: Int

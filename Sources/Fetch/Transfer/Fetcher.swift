@@ -161,7 +161,6 @@ package final class Fetcher: Sendable {
         context.ownEndpoints.set(endpoints)
     }
 
-    /// Returns a snapshot of the counters.
     package func counters() -> FetchCounters {
         var counters = context.counters
         counters.client = client.counters

@@ -9,7 +9,6 @@ struct RedirectDirectives {
     /// Whether a temporary redirect gave no lifetime. A permanent redirect without a lifetime imposes none (RFC 9110 §15.4).
     private var lacksLifetime = false
 
-    /// Adds a redirect response.
     mutating func add(_ head: ResponseHead) {
         let directives = head.cacheDirectives
         strictest.restrict(by: directives)

@@ -16,7 +16,6 @@ struct ResponseHead {
     /// The size of the whole representation, if `Content-Range` says that the body contains all of it; nil otherwise.
     private(set) var wholeRange: Int?
     private(set) var cacheDirectives = CacheDirectives()
-    /// An error in the head.
     private(set) var fault: String?
 
     private var etag: String?

@@ -8,7 +8,6 @@ struct HostName: Hashable, Sendable {
     /// The address; nil for a name.
     let address: IPAddress?
 
-    /// The host as it appears in a URL.
     var inURL: String {
         if case .v6 = address { return "[\(text)]" }
         return text

@@ -46,7 +46,6 @@ final class RedisLink: Sendable {
         var isStarted = false
         var isClosing = false
         var isConnected = false
-        /// Set by ``drop(_:)``.
         var dropReason: RedisError?
         /// When a connection was last dropped.
         var lastDrop: Duration?

@@ -24,7 +24,6 @@ package struct StreamID: Sendable, Hashable, Comparable, CustomStringConvertible
     }
 }
 
-/// An entry of a stream.
 struct StreamEntry {
     let id: StreamID
     let fields: [String: [UInt8]]

@@ -18,7 +18,6 @@ package struct PrewarmEntry: Sendable, Hashable {
         self.options = options
     }
 
-    /// A rendition and its source.
     package typealias Target = (rendition: Rendition, url: SourceURL)
 
     /// Parses format, options and URL.

@@ -33,7 +33,6 @@ package final class Admission: Sendable {
         /// The client whose request started the job; nil if it is unknown, or if no client waits.
         var client: ClientNetwork?
         var isBackground = false
-        /// The origin of a fetch.
         var origin: Origin?
 
         /// Nil if either is unknown.
@@ -103,10 +102,8 @@ package final class Admission: Sendable {
     }
 
     private struct State {
-        /// Slots taken.
         var jobs = Usage()
         var bytes = Usage()
-        /// Fetches in progress.
         var fetches = Usage()
         /// Bytes that fetches in progress have reserved and mostly do not need.
         var fetchBytes = 0

@@ -5,7 +5,6 @@ final class AdmittedMemory: Sendable {
     private struct State {
         /// The owner whose shares the bytes count towards while jobs use them.
         var owner: Admission.Owner
-        /// Bytes that are to be released.
         var bytes: Int
         /// Jobs that use the source and have not ended.
         var jobs = 1

@@ -8,15 +8,12 @@ package enum PageRule {
     package enum Use: String, Codable, Sendable, CaseIterable {
         /// The same image, with the address that negotiates.
         case image
-        /// A video.
         case video
-        /// The image as it is.
         case stay
     }
 
     /// Why an image stays as it is.
     package enum Reason: String, Codable, Sendable, CaseIterable {
-        /// The source has one picture.
         case still
         /// The source is a tracker, a spacer or an icon.
         case tiny
@@ -90,8 +87,7 @@ extension PageRule {
 
     /// Returns what an image becomes.
     ///
-    /// - Parameters:
-    ///   - stored: Returns the bytes of a stored rendition; nil if it is not stored.
+    /// - Parameter stored: Returns the bytes of a stored rendition; nil if it is not stored.
     /// - Returns: The verdict, with a reason if the image stays.
     package static func verdict(
         _ source: Source, stored: (Rendition.Format) -> Int64?

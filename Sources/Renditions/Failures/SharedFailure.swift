@@ -90,7 +90,6 @@ package struct SharedFailure: Sendable, Equatable {
             self.init(code: code, words: numbers.map { String($0) })
         }
 
-        /// Nil for an error that is not shared.
         init?(_ error: RenditionError) {
             switch error {
             case .fetchFailed(let error): self.init(error)

@@ -2,8 +2,7 @@ internal import Tracing
 
 /// Runs a step within a span of the request's trace. If the request is not traced, only the step runs.
 ///
-/// - Parameters:
-///   - step: Receives the span, and may add attributes to it.
+/// - Parameter step: Receives the span, and may add attributes to it.
 /// - Throws: The error of the step, which the span records.
 func inSpan<Value: Sendable, Failure: Error>(
     _ name: String, ofKind kind: SpanKind = .internal, _ step: (any Tracing.Span) async throws(Failure) -> Value

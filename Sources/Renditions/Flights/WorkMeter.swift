@@ -66,7 +66,6 @@ package final class WorkMeter: Sendable {
         }
     }
 
-    /// Records a conversion that succeeded.
     func converted(_ report: WorkerReport, sourceBytes source: Int) {
         conversions.increment("made")
         conversionDuration.recordNanoseconds(Self.nanoseconds(report.ran))
@@ -77,7 +76,6 @@ package final class WorkMeter: Sendable {
         savedBytes.increment(by: max(0, source - report.result.bytes))
     }
 
-    /// Records a conversion that failed.
     func conversionFailed(_ error: SandboxError, _ failure: RenditionError) {
         if let cause = error.killCause { kills.increment(cause) }
         conversions.increment(label(failure))
@@ -92,7 +90,6 @@ package final class WorkMeter: Sendable {
         }
     }
 
-    /// Records the bytes of an upload.
     package func uploaded(_ bytes: Int) {
         uploadedBytes.increment(by: bytes)
     }

@@ -7,7 +7,6 @@ package import SystemIO
 package struct SourceFile: Sendable {
     /// The whole file, sealed against changes.
     package let bytes: SharedDescriptor
-    /// Bytes in the file.
     package let count: Int
     package let digest: SourceDigest
     /// Nil for an upload.
@@ -50,7 +49,6 @@ final class LoadedSource: Sendable {
     /// Noted before the origin was asked.
     let epoch: Epoch
     let storage: StoragePermission
-    /// The duration of the fetch.
     let time: Duration
     /// The bytes, for requests that follow them.
     let arriving: ArrivingSource

@@ -59,7 +59,6 @@ extension OptionForm where Value == Int {
 }
 
 extension OptionForm where Value: OptionWord {
-    /// One of the words.
     static func words(_ words: [Value] = Array(Value.allCases)) -> OptionForm {
         let names = words.map(\.name)
         let last = names.count > 1 ? " or \(names[names.count - 1])" : ""

@@ -80,7 +80,6 @@ extension Gravity {
         self.init(x: x, y: y)
     }
 
-    /// The text in options.
     var name: String {
         Self.names.first { $0.gravity == self }?.name
             ?? "\(DecimalText.text(x, by: 1000)):\(DecimalText.text(y, by: 1000))"

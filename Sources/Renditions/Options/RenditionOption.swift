@@ -100,11 +100,9 @@ package enum RenditionOption: String, Sendable, CaseIterable {
     /// The option's value in canonical form; nil for the default.
     func text(in options: TranscodeOptions) -> String? { known.text(options) }
 
-    /// Copies the option's value.
     func copy(from source: TranscodeOptions, to options: inout TranscodeOptions) { known.copy(source, &options) }
 }
 
-/// See ``RenditionOption/row``.
 private struct OptionRow: Sendable {
     let group: OptionGroups
     let domain: OptionDomain

@@ -8,7 +8,6 @@ internal import Store
 struct RenditionJob: Sendable {
     let rendition: Rendition
     let source: SourceFile
-    /// The id of the object.
     let id: ObjectID
     /// The alias to publish; nil for an upload, or if the origin forbids storing. See ``alias(with:)``.
     private let alias: AliasRecord?

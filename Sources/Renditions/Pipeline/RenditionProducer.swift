@@ -125,7 +125,6 @@ struct RenditionProducer: Sendable {
 }
 
 extension WorkerReport {
-    /// The attributes of the span of a conversion.
     fileprivate func attributes(of job: RenditionJob) -> SpanAttributes {
         [
             "gifreel.format": .string(job.rendition.format.rawValue),

@@ -6,7 +6,6 @@ internal import SystemIO
 /// cost when it starts. The client with the earliest virtual time is next. An idle client resumes at the current virtual time,
 /// so that it neither saves nor owes turns. Jobs that no client waits for run when no other job waits.
 struct FairTurns {
-    /// A waiting job.
     struct Job {
         /// The clients that wait for the job; empty if there are none.
         let claims: [JobTurn.Claim]
@@ -25,7 +24,6 @@ struct FairTurns {
     /// - Parameter jobs: The waiting jobs in the order of their arrival.
     /// - Returns: The job's index; nil if there are no jobs.
     mutating func next(_ jobs: [Job]) -> Int? {
-        /// The first job of each client.
         var first: [ClientNetwork?: (level: Int, index: Int)] = [:]
         for (index, job) in jobs.enumerated() {
             for claim in job.claims where claim.level < first[claim.client]?.level ?? .max {

@@ -8,7 +8,6 @@ package import SystemIO
 package final class WorkerPool: Sendable {
     package typealias Outcome = Result<WorkerReport, SandboxError>
 
-    /// A queued job.
     private struct Entry: Sendable {
         var number: Int
         var job: WorkerJob
@@ -263,7 +262,6 @@ package struct WorkerReport: Sendable, Equatable {
     package var result: TranscodeResult
     /// The parameter `codecs` of the file's media type (RFC 6381); nil if the format has none.
     package var codecs: String?
-    /// The time in the queue.
     package var queued: Duration
     /// The time from the start to the end of the job.
     package var ran: Duration

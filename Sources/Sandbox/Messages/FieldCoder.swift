@@ -9,12 +9,10 @@ struct FieldCoder {
     /// Whether every word read so far is a valid value of its field.
     private(set) var isValid = true
 
-    /// Creates a coder that writes.
     init() {
         words = []
     }
 
-    /// Creates a coder that reads.
     init(reading words: ArraySlice<Int64>) {
         self.words = Array(words)
         position = 0

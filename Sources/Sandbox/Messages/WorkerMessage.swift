@@ -60,7 +60,6 @@ enum WorkerMessage: Equatable {
         return [kind.rawValue] + coder.words + Array(repeating: 0, count: Self.wordCount - 1 - coder.words.count)
     }
 
-    /// Reads a message; returns nil if the bytes are not a message.
     init?(_ bytes: UnsafeRawBufferPointer) {
         guard bytes.count == Self.byteCount else { return nil }
         let words = (0..<Self.wordCount).map {

@@ -48,8 +48,7 @@ enum Worker {
 
     /// Runs the job and ends the process.
     ///
-    /// - Parameters:
-    ///   - descriptors: Input, output and channel, as received by the zygote.
+    /// - Parameter descriptors: Input, output and channel, as received by the zygote.
     static func run(_ job: WorkerJob, descriptors: [Int32], parent: Parent) -> Never {
         clinux_name_thread("gifreel-job")
         #if DEBUG

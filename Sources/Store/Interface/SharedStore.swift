@@ -169,7 +169,6 @@ package final class SharedStore: Sendable {
         return await outbox?.put(name, file, record, mediaType: mediaType, within: limit, in: transaction) ?? false
     }
 
-    /// Sends an entry of the outbox.
     private func send(_ entry: OutboxEntry, _ file: SharedDescriptor?) async throws(StoreError) {
         switch entry.change {
         case .put(let name, let record, let mediaType):
@@ -435,7 +434,6 @@ package final class SharedStore: Sendable {
     }
 }
 
-/// The progress of pruning.
 package struct PruneProgress: Sendable, Equatable {
     package fileprivate(set) var listed = 0
     /// Objects deleted, or counted by a dry run.

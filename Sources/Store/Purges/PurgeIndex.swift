@@ -37,7 +37,6 @@ package struct CacheVersion: Sendable, Equatable {
 /// source. Its result is then used but not stored, which is always safe. Any thread; the lock is held for a few dictionary
 /// accesses.
 package final class PurgeIndex: Sendable {
-    /// A purge of one key.
     private struct Mark {
         let sequence: Int64
         let madeAt: Int64

@@ -296,7 +296,6 @@ struct CacheTables {
         return (rows.last?.alias.sequence, unused.map(\.alias))
     }
 
-    /// Removes aliases.
     func delete(aliases: [Int64]) throws {
         for alias in aliases { try database.run("DELETE FROM aliases WHERE sequence = ?", [alias]) }
     }

@@ -28,7 +28,6 @@ struct IndexChanges: ~Copyable, Sendable {
     private let clock: TimeSource
     private let report: @Sendable (CacheEvent) -> Void
     private let onFailure: @Sendable () -> Void
-    /// The latest sequence.
     private(set) var sequence: Int64
     private var hand: EvictionHand
     /// Where the search for unused aliases stopped.
@@ -285,7 +284,6 @@ struct IndexChanges: ~Copyable, Sendable {
         wasScanComplete = isComplete
     }
 
-    /// Whether rows can be changed.
     var canChange: Bool { !isClosed && failure == nil }
 }
 

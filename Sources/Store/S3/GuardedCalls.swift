@@ -30,8 +30,7 @@ final class GuardedCalls: Sendable {
 
     /// Runs `body` until it succeeds, fails for good, has run `attempts` times, or `limit` has passed.
     ///
-    /// - Parameters:
-    ///   - body: Makes one attempt within the given time. Must be idempotent.
+    /// - Parameter body: Makes one attempt within the given time. Must be idempotent.
     /// - Throws: ``StoreError/suspended`` if the breaker is open, or the error of the last attempt.
     func perform<Value: Sendable>(
         _ operation: StoreOperation, within limit: Duration, attempts: Int = 3,

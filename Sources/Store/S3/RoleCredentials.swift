@@ -116,7 +116,6 @@ package final class RoleCredentials: RenewedKeys, Equatable {
     package static func == (one: RoleCredentials, other: RoleCredentials) -> Bool { one === other }
 }
 
-/// Keys and their expiry.
 struct FoundKeys: Sendable, Equatable {
     let credentials: S3Credentials
     /// Seconds since 1970; nil if they do not expire.

@@ -2,7 +2,6 @@ internal import SystemIO
 
 /// A page of the response to ListObjectsV2.
 struct S3ListPage: Equatable, Sendable {
-    /// An object in a list.
     struct Entry: Equatable, Sendable {
         let key: String
         let length: Int

@@ -11,7 +11,6 @@ package final class Wakeup: Sendable {
         descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
-    /// The descriptor to wait for.
     package var number: Int32 { descriptor.number }
 
     /// Makes the descriptor readable. Fails only if it is readable already.

@@ -1,4 +1,3 @@
-/// The format of log lines.
 package enum LogFormat: String, Sendable, CaseIterable {
     case text
     /// A JSON object per line.
