@@ -1,5 +1,5 @@
 internal import DequeModule
-internal import Glibc
+internal import Synchronization
 
 /// Runs blocking work outside Swift's cooperative pool and I/O threads. ``WorkThreads`` is the implementation; simulations
 /// replace it with one that controls the order of the work.
@@ -25,17 +25,18 @@ extension BlockingWork {
 }
 
 /// A fixed-size thread pool for blocking work, with a bounded queue. Blocking work must not run on Swift's cooperative pool or
-/// on an I/O thread.
-///
-/// `@unchecked Sendable`: all state is accessed only with `mutex` locked. The mutex and the condition have fixed addresses
-/// until `deinit`, which runs after the threads have ended, because each thread holds this object.
-package final class WorkThreads: BlockingWork, @unchecked Sendable {
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+/// on an I/O thread. The threads keep the pool alive until ``close()``.
+package final class WorkThreads: BlockingWork {
+    private struct State {
+        var queue: Deque<Work> = []
+        var isClosing = false
+        var threads: [SystemThread] = []
+    }
+
     private let limit: Int
-    private var queue: Deque<Work> = []
-    private var isClosing = false
-    private var threads: [SystemThread] = []
+    private let state = Mutex(State())
+    /// Counts the queued work and, after ``close()``, the threads that are to end.
+    private let wakeUps = Semaphore()
 
     /// - Parameters:
     ///   - count: The number of threads, which start at once.
@@ -43,52 +44,40 @@ package final class WorkThreads: BlockingWork, @unchecked Sendable {
     ///   - name: The threads' name in `top`, at most 15 bytes.
     package init(count: Int, limit: Int, name: String) {
         self.limit = limit
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(wake, nil)
-        threads = (0..<count).compactMap { _ in SystemThread.start(name: name) { self.run() } }
-    }
-
-    deinit {
-        pthread_cond_destroy(wake)
-        pthread_mutex_destroy(mutex)
-        wake.deallocate()
-        mutex.deallocate()
+        let threads = (0..<count).compactMap { _ in SystemThread.start(name: name) { self.run() } }
+        state.withLock { $0.threads = threads }
     }
 
     /// Queues `work` for the threads, which run it in order of arrival.
     ///
     /// - Returns: False if the queue is full or closed; `work` then does not run.
     package func submit(_ work: @escaping Work) -> Bool {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        guard !isClosing, !threads.isEmpty, queue.count < limit else { return false }
-        queue.append(work)
-        pthread_cond_signal(wake)
-        return true
+        let isQueued = state.withLock { state in
+            guard !state.isClosing, !state.threads.isEmpty, state.queue.count < limit else { return false }
+            state.queue.append(work)
+            return true
+        }
+        if isQueued { wakeUps.signal() }
+        return isQueued
     }
 
     /// Refuses further work, waits for queued work, and ends the threads. Blocks; must not be called from these threads.
     package func close() {
-        pthread_mutex_lock(mutex)
-        isClosing = true
-        let ending = threads
-        threads = []
-        pthread_cond_broadcast(wake)
-        pthread_mutex_unlock(mutex)
+        let ending = state.withLock { state in
+            state.isClosing = true
+            defer { state.threads = [] }
+            return state.threads
+        }
+        for _ in ending { wakeUps.signal() }
         for thread in ending { thread.join() }
     }
 
     private func run() {
-        while let work = next() { work() }
-    }
-
-    private func next() -> Work? {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while queue.isEmpty {
-            if isClosing { return nil }
-            pthread_cond_wait(wake, mutex)
+        while true {
+            wakeUps.wait()
+            // Only after `close` are there more wake-ups than work.
+            guard let work = state.withLock({ $0.queue.popFirst() }) else { return }
+            work()
         }
-        return queue.popFirst()
     }
 }
