@@ -48,11 +48,6 @@ package struct EasyHandle: ~Copyable {
         try check(ccurl_set_string(raw, CURLOPT_CAPATH, nil), CURLOPT_CAPATH)
     }
 
-    /// Sets a size option, which may exceed 32 bits.
-    func setSize(_ option: CURLoption, _ value: Int) throws(HTTPError) {
-        try check(ccurl_set_offset(raw, option, curl_off_t(value)), option)
-    }
-
     /// Adds request header fields as `name: value`, replacing libcurl's fields of the same name.
     mutating func setFields(_ values: [String]) throws(HTTPError) {
         for value in values {

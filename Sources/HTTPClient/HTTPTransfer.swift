@@ -87,7 +87,8 @@ final class HTTPTransfer {
         var fields = request.fields
         if let body = request.body {
             try easy.set(CURLOPT_UPLOAD, 1)
-            try easy.setSize(CURLOPT_INFILESIZE_LARGE, body.length)
+            let size = CURLOPT_INFILESIZE_LARGE
+            try easy.check(ccurl_set_offset(easy.raw, size, curl_off_t(body.length)), size)
             try easy.set(CURLOPT_UPLOAD_BUFFERSIZE, max(16 << 10, request.bufferSize))
             // By default, libcurl waits a second for a server that ignores `Expect`.
             if request.expectsContinue { try easy.set(CURLOPT_EXPECT_100_TIMEOUT_MS, 100) } else { fields.append("Expect:") }

@@ -37,7 +37,8 @@ struct PathPrefix: Hashable, Sendable {
         guard !text.utf8.contains(where: { "*?#".utf8.contains($0) }) else { return nil }
         let folder = folder.hasSuffix("/") ? folder : folder + "/"
         // The last segment of a text prefix may continue, so it is not a dot segment.
-        let last = isTextPrefix ? text[...].afterLastSlash : ""
+        let segments = text.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        let last = isTextPrefix ? segments.last.map { Substring($0) } ?? "" : ""
         let path = URLNormalization.normalizedPath(folder + text.dropLast(last.count))
         guard path.hasPrefix(folder) else { return nil }
         self.init(path, partial: isTextPrefix ? URLNormalization.normalizedSegments(String(last)) : nil)
@@ -85,12 +86,5 @@ struct PathPrefix: Hashable, Sendable {
                 return memcmp(left, right, prefix.count) == 0
             }
         }
-    }
-}
-
-extension Substring {
-    /// The text after the last slash, or the whole text if it contains no slash.
-    fileprivate var afterLastSlash: Substring {
-        utf8.lastIndex(of: UInt8(ascii: "/")).map { self[utf8.index(after: $0)...] } ?? self
     }
 }

@@ -252,17 +252,14 @@ final class FetchCall: HTTPCall {
         let current = context.settings
         let limit = current.configuration.maxRedirects
         guard redirects < limit else { throw .tooManyRedirects(limit: limit) }
-        let next: WebAddress
-        do throws(SourceURLError) {
-            next = try url.following(location: location)
-        } catch {
-            throw .failed(.redirect(error))
+        let next = try translating(try url.following(location: location)) { (error: SourceURLError) in
+            FetchError.failed(.redirect(error))
         }
         if let refusal = current.rules.refusal(of: .web(next), redirectedFrom: order.source) { throw .notAllowed(refusal) }
         url = next
         redirectDirectives.add(head)
         redirects += 1
-        context.countRedirect()
+        context.counters.update { $0.redirects += 1 }
     }
 
     private func unmodified(_ head: ResponseHead) -> UnmodifiedSource {

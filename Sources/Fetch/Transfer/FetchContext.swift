@@ -50,7 +50,8 @@ final class FetchContext: Sendable {
     let ownEndpoints = OwnEndpoints()
     /// The threads for bodies with a `Content-Encoding`. Each body has at most one turn in the queue.
     let decodingThreads = WorkThreads(count: 2, limit: .max, name: "fetch-decode")
-    private let counted = Mutex(FetchCounters())
+    /// The counters that the HTTP client does not keep.
+    let counters = Meter(FetchCounters())
 
     init(_ configuration: FetchConfiguration) {
         current = Mutex(FetchSettings(configuration))
@@ -62,17 +63,6 @@ final class FetchContext: Sendable {
     func replaceSettings(_ configuration: FetchConfiguration) {
         let next = FetchSettings(configuration)
         current.withLock { $0 = next }
-    }
-
-    /// The counters that the HTTP client does not keep.
-    var counters: FetchCounters { counted.withLock { $0 } }
-
-    func countRedirect() {
-        counted.withLock { $0.redirects += 1 }
-    }
-
-    func count(file bytes: Int) {
-        counted.withLock { $0.fileBytes += bytes }
     }
 }
 

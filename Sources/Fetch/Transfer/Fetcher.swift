@@ -28,10 +28,8 @@ package final class Fetcher: Sendable {
     ) throws(FetchError) {
         let context = FetchContext(configuration)
         (self.context, self.makeFileThreads) = (context, makeFileThreads)
-        do throws(HTTPError) {
-            client = try HTTPClient(name: "fetch", limits: context.settings.limits)
-        } catch {
-            throw FetchError(error, configuration, refusal: nil)
+        client = try translating(try HTTPClient(name: "fetch", limits: context.settings.limits)) { (error: HTTPError) in
+            FetchError(error, configuration, refusal: nil)
         }
     }
 
@@ -93,7 +91,7 @@ package final class Fetcher: Sendable {
             // The caller may have left while the work was in the queue.
             guard let reading else { return }
             let outcome = Result { () throws(FetchError) in
-                try reader.read(validators, arriving) { context.count(file: $0) }
+                try reader.read(validators, arriving) { count in context.counters.update { $0.fileBytes += count } }
             }
             reading.outcome.withLock { $0 = outcome }
             reading.ended.signal()
@@ -162,7 +160,7 @@ package final class Fetcher: Sendable {
     }
 
     package func counters() -> FetchCounters {
-        var counters = context.counters
+        var counters = context.counters.snapshot
         counters.client = client.counters
         return counters
     }

@@ -68,11 +68,8 @@ struct FileReader: Sendable {
         defer { buffer.deallocate() }
         var offset = 0
         while true {
-            let count: Int
-            do throws(SystemError) {
-                count = try file.read(into: buffer, at: offset)
-            } catch {
-                throw .unreachable(cause: error.description)
+            let count = try translating(try file.read(into: buffer, at: offset)) { (error: SystemError) in
+                FetchError.unreachable(cause: error.description)
             }
             if count == 0 { break }
             offset += count

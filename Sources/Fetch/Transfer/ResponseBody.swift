@@ -64,7 +64,8 @@ struct BodySink: ~Copyable {
                 throw .exhausted(cause: error.description)
             }
             reader = opened
-            try storeStart(upTo: known)
+            let first = start.prefix(known)
+            try first.span.bytes.withUnsafeBytes { bytes throws(FetchError) in try store(bytes) }
             try store(bytes)
             return Arrived(file: opened, count: count, isFirst: true)
         }
@@ -84,11 +85,6 @@ struct BodySink: ~Copyable {
         } catch {
             throw .exhausted(cause: error.description)
         }
-    }
-
-    private mutating func storeStart(upTo count: Int) throws(FetchError) {
-        let first = start.prefix(count)
-        try first.span.bytes.withUnsafeBytes { bytes throws(FetchError) in try store(bytes) }
     }
 
     private mutating func store(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {

@@ -90,7 +90,9 @@ struct JobWatch {
             return
         }
         if let progress = received.message?.progress { return report(progress, onProgress) }
-        guard let message = received.message, message.isReply else { return reject(.garbledMessage) }
+        guard let message = received.message, message.result != nil || message.failure != nil else {
+            return reject(.garbledMessage)
+        }
         if record.reply != nil { return reject(.surplusMessage) }
         record.reply = message
     }
@@ -129,9 +131,4 @@ struct JobWatch {
             if count < 0 && errno != EINTR { return (false, false) }
         }
     }
-}
-
-extension WorkerMessage {
-    /// Whether the message is a worker's reply.
-    fileprivate var isReply: Bool { result != nil || failure != nil }
 }

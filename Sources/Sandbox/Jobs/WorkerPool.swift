@@ -156,7 +156,10 @@ package final class WorkerPool: Sendable {
         case .refuse(let reason): return entry.continuation.resume(returning: .failure(reason))
         case .wait: break
         case .startRunner:
-            if !threads.submit({ self.runWaitingJobs() }) {
+            let isSubmitted = threads.submit {
+                while let (entry, threads) = self.takeNext() { self.run(entry, encoderThreads: threads) }
+            }
+            if !isSubmitted {
                 // The pool is closed.
                 state.withLock { $0.runners -= 1 }
                 remove(entry.number, because: .queueFull)
@@ -183,11 +186,6 @@ package final class WorkerPool: Sendable {
     }
 
     // MARK: Running
-
-    /// Runs waiting jobs one after another until none is left. Blocks.
-    private func runWaitingJobs() {
-        while let (entry, threads) = takeNext() { run(entry, encoderThreads: threads) }
-    }
 
     /// Returns the indices of the waiting jobs that may begin.
     ///

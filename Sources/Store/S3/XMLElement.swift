@@ -64,7 +64,7 @@ private struct XMLReader {
     private mutating func readElement(depth: Int) -> XMLElement? {
         guard depth < Self.maxDepth, take("<"), let name = readName() else { return nil }
         guard let isEmpty = skipAttributes() else { return nil }
-        var element = XMLElement(name: Self.local(name))
+        var element = XMLElement(name: name.split(separator: ":").last.map { String($0) } ?? name)
         if isEmpty { return element }
         var text: [UInt8] = []
         while position < bytes.count {
@@ -156,9 +156,5 @@ private struct XMLReader {
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
         byte.isLetterOrDigit || byte >= 0x80 || ":_-.".utf8.contains(byte)
-    }
-
-    private static func local(_ name: String) -> String {
-        name.split(separator: ":").last.map(String.init) ?? name
     }
 }
