@@ -81,7 +81,7 @@ extension OneAtATime {
             let cache = try open("\(disk.root)/0")
             defer { cache.close() }
             disk.faults.failsReads = true
-            cache.index.checkPlace()
+            cache.context.checkPlace()
             disk.faults.failsReads = false
             #expect(cache.statistics().refusal == nil)
             guard case .stored = try publish(cache) else {

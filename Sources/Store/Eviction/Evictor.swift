@@ -5,31 +5,30 @@ internal import SystemIO
 final class Evictor: Sendable {
     private let context: CacheContext
     private let evictedSpace = Mutex(EvictedSpace())
-    private var index: CacheIndex { context.index }
 
     init(_ context: CacheContext) {
         self.context = context
     }
 
     /// Whether the cache is so full that housekeeping should evict.
-    var isNeeded: Bool { index.status.totals.space > context.maxBytes / 100 * 95 }
+    var isNeeded: Bool { context.status.totals.space > context.maxBytes / 100 * 95 }
 
     /// Brings the cache from above 95 % of its size to 90 %, and frees space and inodes on a disk that is too full.
     func keepLimits() {
         let maxBytes = context.maxBytes
         // Small objects may have any number of aliases, which must not displace all objects.
-        evictAliases { index.status.totals.aliasSpace - maxBytes / 8 }
+        evictAliases { context.status.totals.aliasSpace - maxBytes / 8 }
         if isNeeded {
             let target = maxBytes / 100 * 90
-            evict { _ in index.status.totals.space - target }
+            evict { _ in context.status.totals.space - target }
         }
         let isOverQuota = context.isOverQuota.exchange(false, ordering: .relaxed)
         let before = evictions
         keepFreeSpace()
         keepFreeInodes()
         guard isOverQuota, evictions == before else { return }
-        let target = index.status.totals.objectSpace / 100 * 99 - Self.leastSpace
-        evict { _ in index.status.totals.objectSpace - target }
+        let target = context.status.totals.objectSpace / 100 * 99 - Self.leastSpace
+        evict { _ in context.status.totals.objectSpace - target }
     }
 
     /// The minimum to evict, in bytes, after the disk refused a file despite free space: a few small renditions.
@@ -38,7 +37,7 @@ final class Evictor: Sendable {
     private func evictAliases(excess: () -> Int64) {
         let hot = context.hot
         while excess() > 0, !context.housekeeping.isEnding,
-            let objects = index.changes.withLock({ $0.evictAliases(unless: hot.contains) })
+            let objects = context.changes.withLock({ $0.evictAliases(unless: hot.contains) })
         {
             guard !objects.isEmpty else { continue }
             countEvicted(objects)
@@ -47,7 +46,7 @@ final class Evictor: Sendable {
     }
 
     private func keepFreeInodes() {
-        guard let space = try? index.directory.space(), let files = space.freeFiles else { return }
+        guard let space = try? context.directory.space(), let files = space.freeFiles else { return }
         let least = min(space.allFiles / 16, 1024)
         guard files < least else { return }
         let wanted = least + least / 8 - files
@@ -63,7 +62,7 @@ final class Evictor: Sendable {
         // Frees more than required, so that not every publish reaches the minimum again.
         var margin = minimum / 8
         // A large file needs more, unless even an empty cache lacks the room for it.
-        if minimum + 2 * refused - free <= index.status.totals.objectSpace { margin = max(margin, 2 * refused) }
+        if minimum + 2 * refused - free <= context.status.totals.objectSpace { margin = max(margin, 2 * refused) }
         let required = minimum + margin / 2
         // Without the first comparison the sum may overflow.
         guard free < required, free + expected < required else { return }
@@ -78,7 +77,7 @@ final class Evictor: Sendable {
 
     /// The free bytes of the disk, and those of evicted files that are expected to become free.
     private func measureSpace() -> (free: Int64, expected: Int64)? {
-        guard let free = (try? index.directory.space())?.freeBytes else { return nil }
+        guard let free = (try? context.directory.space())?.freeBytes else { return nil }
         let now = context.clock.monotonicNanoseconds()
         return (free, evictedSpace.withLock { $0.measure(free: free, now: now) })
     }
@@ -88,9 +87,9 @@ final class Evictor: Sendable {
     /// A cache that already exceeds its limit, because the setting was lowered, does not grow: as much is evicted as is added.
     /// Housekeeping evicts the rest, which may take minutes.
     func makeSpace(for space: Int64) {
-        let limit = max(context.maxBytes, index.status.totals.space)
+        let limit = max(context.maxBytes, context.status.totals.space)
         while true {
-            let excess = index.status.totals.space + space - limit
+            let excess = context.status.totals.space + space - limit
             guard excess > 0, evictBatch(atLeast: excess).continues else { return }
         }
     }
@@ -115,7 +114,7 @@ final class Evictor: Sendable {
     /// - Returns: The bytes of the removed files, and whether more may be evicted.
     @discardableResult
     func evictBatch(atLeast wanted: Int64) -> (bytes: Int64, continues: Bool) {
-        let evicted = index.changes.withLock { $0.evict(atLeast: wanted, visited: context.hot.visited) }
+        let evicted = context.changes.withLock { $0.evict(atLeast: wanted, visited: context.hot.visited) }
         let removed = evicted.objects + evicted.withoutFile
         guard !removed.isEmpty else { return (0, evicted.mayContinue) }
         context.reached(.evictedFromDisk)

@@ -11,7 +11,6 @@ final class Housekeeper: Sendable {
     private let scrubber = Mutex(ScrubProgress())
     /// The monotonic time from which a shortage of descriptors is reported again.
     private let nextReport = Mutex<UInt64>(0)
-    private var index: CacheIndex { context.index }
 
     init(_ context: CacheContext, finder: RenditionFinder, evictor: Evictor) {
         self.context = context
@@ -22,19 +21,19 @@ final class Housekeeper: Sendable {
     func runRound() {
         if DescriptorLimit.isShort() { releaseDescriptors() }
         let isEnding = { self.context.housekeeping.isEnding }
-        index.checkPlace()
+        context.checkPlace()
         evictor.keepLimits()
-        if index.repair() {
+        if context.repair() {
             context.hot.removeAll()
             context.verified.removeAll()
         }
         var sweeps = 0
-        while !isEnding(), sweeps < Self.sweepsPerRound, index.changes.withLock({ $0.sweep() }) { sweeps += 1 }
-        let scanned = scan.withLock { $0.continueScan(of: index, unless: isEnding) }
+        while !isEnding(), sweeps < Self.sweepsPerRound, context.changes.withLock({ $0.sweep() }) { sweeps += 1 }
+        let scanned = scan.withLock { $0.continueScan(of: context, unless: isEnding) }
         context.counters.update { $0.orphans += scanned.removed }
-        index.changes.withLock { $0.removeDonePurges() }
-        index.sync()
-        index.directory.keepReserve(leaving: context.minFreeBytes)
+        context.changes.withLock { $0.removeDonePurges() }
+        context.sync()
+        context.directory.keepReserve(leaving: context.minFreeBytes)
         scrub()
         // Unfinished work continues in the next round at once, after the other tasks.
         if sweeps == Self.sweepsPerRound || scanned.continues { context.housekeeping.wake() }
@@ -65,9 +64,9 @@ final class Housekeeper: Sendable {
         guard scrubber.withLock({ $0.credit(rate, now: now) }) else { return }
         while !context.housekeeping.isEnding {
             let cursor = scrubber.withLock(\.cursor)
-            guard let row = index.query({ try $0.objects(after: cursor, limit: 1) })?.first else {
+            guard let row = context.query({ try $0.objects(after: cursor, limit: 1) })?.first else {
                 scrubber.withLock { $0.endPass(now: now) }
-                index.changes.withLock { $0.isScanDue = true }
+                context.changes.withLock { $0.isScanDue = true }
                 return
             }
             verify(row)
@@ -85,7 +84,7 @@ final class Housekeeper: Sendable {
 
     private func verify(_ row: ObjectRow) {
         // A file that cannot be opened is not damaged; a lookup or the next start handles a missing file.
-        guard let file = try? index.directory.objects.open(row.record.name),
+        guard let file = try? context.directory.objects.open(row.record.name),
             let (digest, length) = try? ContentDigest.measure(file)
         else { return }
         // This read must not displace clients' data from the page cache.

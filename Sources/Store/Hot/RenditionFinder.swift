@@ -9,7 +9,6 @@ struct RenditionFinder: Sendable {
 
     let context: CacheContext
     var hashesLargeFiles = true
-    private var index: CacheIndex { context.index }
 
     func rendition(under key: AliasKey) throws(Unverified) -> CachedRendition? {
         // A purge during the lookup causes another attempt; after several in a row, the lookup is a miss.
@@ -17,9 +16,9 @@ struct RenditionFinder: Sendable {
             // Notes the epoch first: a later purge is noticed below, and an earlier purge hides the row.
             let epoch = context.purges.epoch
             context.reached(.lookupNotedEpoch)
-            guard let row = index.query({ try $0.aliasRow(key) }) ?? nil, let object = try open(row.object, epoch: epoch) else {
-                return nil
-            }
+            guard let row = context.query({ try $0.aliasRow(key) }) ?? nil,
+                let object = try open(row.object, epoch: epoch)
+            else { return nil }
             let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
             if context.hot.insert(rendition) {
                 context.hot.visited.note(object)
@@ -32,8 +31,8 @@ struct RenditionFinder: Sendable {
     func rendition(with id: ObjectID) throws(Unverified) -> CachedRendition? {
         let epoch = context.purges.epoch
         guard let object = try storedObject(id) else { return nil }
-        let missed = index.doubts.missed
-        guard object.sequence > missed.aliases || index.query({ try $0.isConfirmed(id, since: missed) }) == true else {
+        let missed = context.doubts.missed
+        guard object.sequence > missed.aliases || context.query({ try $0.isConfirmed(id, since: missed) }) == true else {
             return nil
         }
         context.hot.visited.note(object)
@@ -42,7 +41,7 @@ struct RenditionFinder: Sendable {
 
     func storedObject(_ id: ObjectID) throws(Unverified) -> StoredObject? {
         let epoch = context.purges.epoch
-        guard let row = index.query({ try $0.objectRow(id) }) ?? nil else { return nil }
+        guard let row = context.query({ try $0.objectRow(id) }) ?? nil else { return nil }
         return try open(row, epoch: epoch)
     }
 
@@ -57,7 +56,7 @@ struct RenditionFinder: Sendable {
         }
         let descriptor: SharedDescriptor
         do throws(SystemError) {
-            descriptor = try index.directory.objects.open(record.name)
+            descriptor = try context.directory.objects.open(record.name)
             guard try isIntact(descriptor, row) else {
                 removeCorrupt(row)
                 return nil
@@ -68,7 +67,7 @@ struct RenditionFinder: Sendable {
             // Housekeeping frees descriptors.
             if error.code == EMFILE { context.housekeeping.wake() }
             // Other errors, such as a lack of descriptors, are a miss now and may be a hit later. A missing file stays missing.
-            if error.code == ENOENT, index.directory.isInPlace { _ = index.changes.withLock { $0.forget(row) } }
+            if error.code == ENOENT, context.directory.isInPlace { _ = context.changes.withLock { $0.forget(row) } }
             return nil
         }
         context.reached(.lookupOpenedFile)
@@ -78,7 +77,7 @@ struct RenditionFinder: Sendable {
     }
 
     func removeCorrupt(_ row: ObjectRow) {
-        guard index.changes.withLock({ $0.forget(row) }) else { return }
+        guard context.changes.withLock({ $0.forget(row) }) else { return }
         context.counters.update { $0.corrupt += 1 }
         context.hot.remove([row.record.id])
     }

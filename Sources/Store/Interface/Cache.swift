@@ -21,7 +21,7 @@ package import SystemIO
 ///
 /// The owner must call ``close()``; until then the cache's threads keep it alive.
 package final class Cache: Sendable {
-    private let context: CacheContext
+    let context: CacheContext
     private let lookups: any BlockingWork
     private let verifiers: any BlockingWork
     private let publishers: DiskWork
@@ -94,7 +94,7 @@ package final class Cache: Sendable {
         context.purgeObservers.withLock { $0 = [] }
         context.lateObserver.withLock { $0 = nil }
         forgetHot()
-        index.close()
+        context.changes.withLock { $0.close() }
     }
 
     /// Removes every rendition from memory, together with the value attached to it. The next lookups use the disk. Any thread.
@@ -114,16 +114,14 @@ package final class Cache: Sendable {
     }
 
     /// The database, which also contains tables of other parts of the server; see ``init(configuration:owners:clock:report:)``.
-    package var ledger: Ledger { index.ledger }
-
-    var index: CacheIndex { context.index }
+    package var ledger: Ledger { context.ledger }
 
     // MARK: Looking up
 
     /// The current version. The result of a lookup is valid while the version equals the one noted before the lookup. Never
     /// waits for a disk.
     package var version: CacheVersion {
-        CacheVersion(epoch: context.purges.epoch, commits: index.status.commitCount)
+        CacheVersion(epoch: context.purges.epoch, commits: context.status.commitCount)
     }
 
     /// The rendition that an alias leads to, if it is in use and its file open. Never waits for a disk.
@@ -136,7 +134,7 @@ package final class Cache: Sendable {
     /// Returns nil for an object that ``holdAliases(_:)`` holds, or that ``revalidateAll(_:)`` doubts;
     /// ``rendition(for:countsMiss:)`` decides on it.
     package func hotObject(_ id: ObjectID) -> CachedRendition? {
-        guard let found = context.hot.use(id), !index.doubts.isHeld(found.object.sequence) else { return nil }
+        guard let found = context.hot.use(id), !context.doubts.isHeld(found.object.sequence) else { return nil }
         return found
     }
 
@@ -206,7 +204,7 @@ package final class Cache: Sendable {
     }
 
     private func freshness(_ times: OriginTimes, sequence: Int64) -> Freshness {
-        let doubt = index.doubts.doubt(ofAlias: sequence)
+        let doubt = context.doubts.doubt(ofAlias: sequence)
         if doubt == .certain { return .expired }
         let freshness = Freshness(
             fetchedAt: times.fetchedAt, freshFor: times.freshFor ?? configuration.freshFor,
@@ -253,7 +251,7 @@ package final class Cache: Sendable {
     private func query<Value: Sendable>(
         _ body: @escaping @Sendable (CacheTables) throws -> Value
     ) async throws(CacheError) -> Value {
-        guard let found = await lookups.run({ [index] in index.query(body) }) else { throw .busy }
+        guard let found = await lookups.run({ [context] in context.query(body) }) else { throw .busy }
         guard let value = found else { throw .closed }
         return value
     }
@@ -408,7 +406,7 @@ package final class Cache: Sendable {
 
     /// Returns the purges that exist only in memory, because they could not be written.
     package func unrecordedPurges() async -> [Purge] {
-        await purgers.threads.run { [index] in index.changes.withLock { $0.unrecordedPurges } } ?? []
+        await purgers.threads.run { [context] in context.changes.withLock { $0.unrecordedPurges } } ?? []
     }
 
     /// Registers a function to call for each purge that takes effect, before the purging call returns. It must not block.
@@ -428,7 +426,7 @@ package final class Cache: Sendable {
     ///
     /// - Parameter outbox: Opened with ``ledger``.
     package func sendDeletions(by outbox: Outbox) {
-        index.changes.withLock { $0.outbox = outbox }
+        context.changes.withLock { $0.outbox = outbox }
     }
 
     /// Forgets what `scope` covers, on this node.
@@ -481,19 +479,19 @@ package final class Cache: Sendable {
     ) -> Result<PurgeCounts, CacheError> {
         // The purge enters the index under the lock that publishes take: a publish is either earlier, and covered, or later,
         // and refused.
-        let (result, outbox) = index.changes.withLock { ($0.purge(new, with: change), $0.outbox) }
+        let (result, outbox) = context.changes.withLock { ($0.purge(new, with: change), $0.outbox) }
         context.reached(.purgeInForce)
         var counts = PurgeCounts()
         for (purge, sequence) in result.purges {
-            context.hot.remove(purge.scope, removed: index.query { try $0.objects(of: purge.scope) } ?? nil)
+            context.hot.remove(purge.scope, removed: context.query { try $0.objects(of: purge.scope) } ?? nil)
             context.reached(.purgeCooled)
             if let id = purge.scope.objectID { outbox?.sendDeletion(of: id) }
             if isObserved { notifyObservers(of: purge.scope) }
-            counts.add(index.count(purge, sequence))
+            counts.add(context.count(purge, sequence))
         }
         // The rest follows in the background. No lookup finds these rows.
         var sweeps = 0
-        while sweeps < Self.sweepsAtOnce, index.changes.withLock({ $0.sweep() }) { sweeps += 1 }
+        while sweeps < Self.sweepsAtOnce, context.changes.withLock({ $0.sweep() }) { sweeps += 1 }
         if sweeps == Self.sweepsAtOnce { context.housekeeping.wake() }
         context.counters.update { counters in
             counters.purges += Int64(result.purges.count)
@@ -519,39 +517,39 @@ package final class Cache: Sendable {
     ///
     /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
-        _ = await purgers.threads.run { [index] in index.revalidateAll(doubt, missesPurges: true) }
+        _ = await purgers.threads.run { [context] in context.revalidateAll(doubt, missesPurges: true) }
     }
 
     /// Expires every alias as ``revalidateAll(_:)`` does, but drops no queued renditions and doubts no uploads. Blocks.
     package func expireAliases() {
-        index.revalidateAll(.certain, missesPurges: false)
+        context.revalidateAll(.certain, missesPurges: false)
     }
 
     /// Doubts every alias until ``confirmAliases()``, including aliases stored from now on until ``doubtAliases()``: other
     /// nodes may have purged while this node was away, and current purges do not count it. If `doubt` is certain, purges may be
     /// complete without this node, so only ``rendition(for:countsMiss:)`` finds stored objects. Not recorded. May block.
     package func holdAliases(_ doubt: MissedPurges = .certain) {
-        index.changes.withLock { index.doubts.hold(doubt, through: $0.sequence) }
+        context.changes.withLock { context.doubts.hold(doubt, through: $0.sequence) }
     }
 
     /// Leaves every stored alias unconfirmed until ``confirmAliases()``, because this node would not learn of purges by others.
     /// Not recorded.
     package func doubtAliases() async {
-        _ = await purgers.threads.run { [index] in
-            index.changes.withLock { index.doubts.doubtAlone(through: $0.sequence) }
+        _ = await purgers.threads.run { [context] in
+            context.changes.withLock { context.doubts.doubtAlone(through: $0.sequence) }
         }
     }
 
     /// Ends ``holdAliases(_:)`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.
     package func confirmAliases() {
-        index.doubts.confirm()
+        context.doubts.confirm()
     }
 
     /// Changes other owners' tables durably, after all purges so far. If the transaction fails, or the disk stalls, the change
     /// follows later.
     package func record(_ change: @escaping Ledger.Change) async {
-        _ = await purgers.run(isRequired: true) { [index] in
-            index.changes.withLock { $0.recordOrRemember(.init(change: change)) }
+        _ = await purgers.run(isRequired: true) { [context] in
+            context.changes.withLock { $0.recordOrRemember(.init(change: change)) }
         }
     }
 
@@ -560,8 +558,8 @@ package final class Cache: Sendable {
     ///
     /// - Returns: Whether the change was committed.
     package func record(of object: ObjectID, since epoch: Epoch, _ change: @escaping Ledger.Change) async -> Bool {
-        await publishers.threads.run { [context, index] in
-            index.changes.withLock { changes in
+        await publishers.threads.run { [context] in
+            context.changes.withLock { changes in
                 changes.record(change) { !context.purges.containsPurge(of: object, since: epoch) }
             }
         } ?? false
@@ -571,17 +569,17 @@ package final class Cache: Sendable {
 
     /// Returns the free space of the directory's file system; nil if it does not answer. May wait for a network file system.
     package func space() -> CacheSpace? {
-        (try? index.directory.space()).map { CacheSpace(disk: $0, minFreeBytes: context.minFreeBytes) }
+        (try? context.directory.space()).map { CacheSpace(disk: $0, minFreeBytes: context.minFreeBytes) }
     }
 
     package func statistics() -> CacheStatistics {
-        let totals = index.status.totals
+        let totals = context.status.totals
         var statistics = context.counters.snapshot
         (statistics.objects, statistics.bytes) = (totals.objects, totals.bytes)
         (statistics.aliases, statistics.aliasBytes) = (totals.aliases, totals.aliasSpace)
         (statistics.diskBytes, statistics.limitBytes) = (totals.space, context.maxBytes)
         statistics.hotHits = context.hot.hits
-        statistics.refusal = index.status.refusal ?? (publishers.isOverdue ? .unavailable : statistics.refusal)
+        statistics.refusal = context.status.refusal ?? (publishers.isOverdue ? .unavailable : statistics.refusal)
         return statistics
     }
 }

@@ -8,16 +8,15 @@ struct RenditionPublisher: Sendable {
     let context: CacheContext
     let finder: RenditionFinder
     let evictor: Evictor
-    private var index: CacheIndex { context.index }
 
     // MARK: Staging
 
     func createFile(expecting expected: Int64) throws(CacheError) -> StagedFile {
         let reason: UnstoredReason
         do throws(SystemError) {
-            let directory = index.directory
+            let directory = context.directory
             let free = try directory.space().freeBytes
-            if let refusal = index.status.refusal {
+            if let refusal = context.status.refusal {
                 reason = refusal
             } else if free - expected >= context.minFreeBytes {
                 return try directory.objects.createStaged()
@@ -36,7 +35,7 @@ struct RenditionPublisher: Sendable {
     /// Creates a file in memory after the disk refused one; see ``Cache/stageInMemory(because:)``.
     func createFileInMemory(because reason: UnstoredReason) throws(CacheError) -> StagedFile {
         // Measures now, because space freed later says nothing about the failure.
-        if reason == .diskFull, let free = try? index.directory.space().freeBytes,
+        if reason == .diskFull, let free = try? context.directory.space().freeBytes,
             free > context.minFreeBytes
         {
             context.isOverQuota.store(true, ordering: .relaxed)
@@ -88,7 +87,7 @@ struct RenditionPublisher: Sendable {
         do throws(UnstoredReason) {
             guard job.storing else { throw .unwanted }
             if let reason = job.staged.reason { throw reason }
-            guard job.staged.files === index.directory.objects else { throw .directoryLost }
+            guard job.staged.files === context.directory.objects else { throw .directoryLost }
             guard record.length <= context.maxBytes else { throw .tooLarge }
             evictor.makeSpace(for: record.space)
             if let reason = job.sync() {
@@ -166,7 +165,7 @@ struct RenditionPublisher: Sendable {
     private func commit(
         _ job: PublishJob, _ record: ObjectRecord, _ epoch: inout Epoch
     ) throws(UnstoredReason) -> CommittedObject {
-        try index.changes.withLock { changes throws(UnstoredReason) in
+        try context.changes.withLock { changes throws(UnstoredReason) in
             try changes.commit(job, record) { isWanted(job.alias, job.id, &epoch) }
         }
     }
@@ -240,7 +239,7 @@ struct RenditionPublisher: Sendable {
         var reason = UnstoredReason.purged
         var current = epoch
         do throws(UnstoredReason) {
-            let sequence = try index.changes.withLock { changes throws(UnstoredReason) in
+            let sequence = try context.changes.withLock { changes throws(UnstoredReason) in
                 try changes.commitReference(alias, to: object, began: epoch.began) {
                     isWanted(alias, object.record.id, &current)
                 }

@@ -1,6 +1,7 @@
+internal import Synchronization
 internal import SystemIO
 
-/// The state that a ``CacheIndex`` guards by its lock: what was recorded, what could not be recorded yet, and whether the
+/// The state that a ``CacheContext`` guards by its lock: what was recorded, what could not be recorded yet, and whether the
 /// ledger can be changed. Every call may block.
 struct IndexChanges: ~Copyable, Sendable {
     /// Purges or a doubt, and a change to other owners' tables in the same transaction.
@@ -291,7 +292,7 @@ struct IndexChanges: ~Copyable, Sendable {
 
 extension IndexChanges {
     /// Applies purges durably, with one insert per purge and one sync, whatever they cover. ``sweep()`` removes files and rows,
-    /// but only after the caller has called ``CacheIndex/count(_:_:)`` for each returned purge.
+    /// but only after the caller has called ``CacheContext/count(_:_:)`` for each returned purge.
     ///
     /// - Parameters:
     ///   - new: Purges that were inserted before are skipped.
@@ -464,5 +465,44 @@ extension IndexChanges {
     mutating func removeOrphan(_ name: RenditionName) -> Bool? {
         guard !isClosed, let isKnown = try? read({ try $0.knownObjectRow(name.id)?.record.name == name }) else { return nil }
         return isKnown ? false : try? directory.objects.remove(name)
+    }
+}
+
+/// What ``IndexChanges`` shows without its lock, which may be held while a disk syncs. Any thread.
+final class IndexStatus: Sendable {
+    private let knownTotals: Mutex<CacheTotals>
+    private let knownRefusal: Mutex<UnstoredReason?>
+    private let commits = Atomic<Int64>(0)
+    private let lost = Atomic(false)
+
+    init(_ totals: CacheTotals, refusal: UnstoredReason?) {
+        knownTotals = Mutex(totals)
+        knownRefusal = Mutex(refusal)
+    }
+
+    var totals: CacheTotals {
+        get { knownTotals.withLock { $0 } }
+        set { knownTotals.withLock { $0 = newValue } }
+    }
+
+    /// Why nothing can be stored; nil if storing is possible.
+    var refusal: UnstoredReason? { isLost ? .directoryLost : knownRefusal.withLock { $0 } }
+
+    func setRefusal(_ reason: UnstoredReason?) {
+        knownRefusal.withLock { $0 = reason }
+    }
+
+    /// Whether the path no longer leads to the directory. That lasts until a restart.
+    var isLost: Bool { lost.load(ordering: .relaxed) }
+
+    func setLost() {
+        lost.store(true, ordering: .relaxed)
+    }
+
+    /// The number of objects and aliases recorded so far; see ``CacheVersion``.
+    var commitCount: Int64 { commits.load(ordering: .acquiring) }
+
+    func countCommit() {
+        commits.add(1, ordering: .releasing)
     }
 }

@@ -70,7 +70,7 @@ final class Simulation {
         }
         let files = try DirectoryEntries.files("\(directory)/objects").count
         let rows = (UInt8.min...UInt8.max).map { first in
-            node.cache.index.query { try $0.names(ofObjectsIn: first) }?.count ?? 0
+            node.cache.context.query { try $0.names(ofObjectsIn: first) }?.count ?? 0
         }.reduce(0, +)
         if files != rows { ledger.violation("\(files) files for \(rows) objects") }
         let statistics = node.cache.statistics()

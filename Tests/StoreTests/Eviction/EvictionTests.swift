@@ -131,9 +131,9 @@ import Testing
     }
 
     @Test func anEmptyCacheEvictsNothing() throws {
-        let store = try CacheIndex(path: directory.path)
-        defer { store.close() }
-        #expect(store.changes.withLock { $0.evict(atLeast: .max, visited: VisitedObjects()) }.objects.isEmpty)
+        let cache = try Cache.openWithoutHousekeeping(.test(directory))
+        defer { cache.close() }
+        #expect(cache.context.changes.withLock { $0.evict(atLeast: .max, visited: VisitedObjects()) }.objects.isEmpty)
     }
 
     @Test func evictionEndsIfTheDatabaseCannotBeChanged() async throws {
@@ -188,10 +188,10 @@ import Testing
         try await cache.put([2], url: "https://b/", object: .test("upload"))
         try await cache.put([2], url: nil)
         cache.forgetHot()
-        #expect(cache.index.changes.withLock({ $0.evictAliases { _ in false } })?.map(\.record.id) == [.test("https://a/")])
+        #expect(cache.context.changes.withLock({ $0.evictAliases { _ in false } })?.map(\.record.id) == [.test("https://a/")])
         #expect(directory.files().filter { $0.hasSuffix(".mp4") }.count == 1)
         #expect(await cache.object(.test("upload")) != nil)
-        #expect(cache.index.changes.withLock { $0.evictAliases { _ in false } } == nil)
+        #expect(cache.context.changes.withLock { $0.evictAliases { _ in false } } == nil)
         #expect(cache.statistics().aliases == 0 && cache.statistics().aliasBytes == 0)
     }
 

@@ -53,7 +53,7 @@ import Testing
                 #expect(version >= floors[source], "older than a purge that had returned")
                 found += 1
             }
-            try await waitUntil("the comparison of files and rows") { cache.index.changes.withLock { $0.scanNumber } == nil }
+            try await waitUntil("the comparison of files and rows") { cache.context.changes.withLock { $0.scanNumber } == nil }
             // Closed first, because eviction may be running.
             cache.close()
             let statistics = cache.statistics()

@@ -109,12 +109,18 @@ import Testing
 
     /// Housekeeping, whose own work fails in each round, would otherwise run without a pause.
     @Test func aDatabaseThatKeepsFailingWakesHousekeepingOnce() throws {
+        let (files, purges) = (try CacheDirectory(path: directory.path), PurgeIndex())
+        let ledger = try Ledger(directory: files.path, owners: [CacheTables.owned, PurgeTable.owned])
+        let state = try ledger.read { try CacheTables($0, purges).state() }
         let wakes = Mutex(0)
-        let store = try CacheIndex(path: directory.path, onFailure: { wakes.withLock { $0 += 1 } })
-        defer { store.close() }
+        let changes = Mutex(
+            IndexChanges(
+                state, in: files, ledger, IndexStatus(state.totals, refusal: nil), purges, failure: nil, clock: .system,
+                report: { _ in }, onFailure: { wakes.withLock { $0 += 1 } }))
+        defer { changes.withLock { $0.close() } }
         let database = try refuseChanges()
         for _ in 0..<3 {
-            let hasFailed = store.changes.withLock { (try? $0.change { try $0.setClean(false, hand: 0) }) == nil }
+            let hasFailed = changes.withLock { (try? $0.change { try $0.setClean(false, hand: 0) }) == nil }
             #expect(hasFailed)
         }
         #expect(wakes.withLock { $0 } == 1)
@@ -198,11 +204,11 @@ import Testing
     }
 
     @Test func aClosedStoreWritesNoPurge() throws {
-        let store = try CacheIndex(path: directory.path)
-        store.close()
+        let cache = try Cache.openWithoutHousekeeping(.test(directory))
+        cache.close()
         let contents = try directory.contents("ledger.sqlite")
         let purge = Purge(.all, madeAt: 0, isLocal: true, token: "t", entry: nil)
-        let (_, failure) = store.changes.withLock { $0.purge([purge]) }
+        let (_, failure) = cache.context.changes.withLock { $0.purge([purge]) }
         #expect(failure != nil)
         #expect(try directory.contents("ledger.sqlite") == contents)
     }

@@ -44,7 +44,7 @@ import Testing
     func onePurgeOfEverythingThatStandsForUnrecordedOnesIsSentIfOneOfThemIsNot(hasUnsent: Bool) throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
-        let unrecorded = cache.index.changes.withLock { changes in
+        let unrecorded = cache.context.changes.withLock { changes in
             for number: Int64 in 0...16_384 {
                 let purge = Purge(
                     .url("https://a/\(number)"), madeAt: number, isLocal: true, token: "\(number)",
@@ -71,7 +71,7 @@ import Testing
             let linked = await cache.link(.test(url), to: .test("https://a/2"), epoch: epoch)
             return [published.unstoredReason, linked?.unstoredReason]
         }
-        cache.index.status.setRefusal(reason)
+        cache.context.status.setRefusal(reason)
         let before = cache.epoch
         #expect(try await reasons(before) == [reason, reason])
         _ = try await cache.purge(.url(url))

@@ -18,8 +18,8 @@ import Testing
         for number in 0..<200 { try await cache.put([1], url: "https://a/\(number)", object: .test("\(number % 40)")) }
         try await cache.put([1], url: "https://b/", object: .test("1"))
         let purge = cache.newPurge(.prefix("https://a/"))
-        let sequence = try #require(cache.index.changes.withLock { $0.purge([purge]) }.purges.first?.sequence)
-        let count = cache.index.count(purge, sequence)
+        let sequence = try #require(cache.context.changes.withLock { $0.purge([purge]) }.purges.first?.sequence)
+        let count = cache.context.count(purge, sequence)
         #expect(count.purged == 200 && count.bytes == 39)
         cache.forgetHot()
         // Rows are left, which no lookup finds.
@@ -30,7 +30,7 @@ import Testing
         // What is stored meanwhile stays: a new object, and an alias to one that is kept.
         try await cache.put([7], url: "https://a/new", object: .test("new"))
         _ = await cache.link(.test("https://a/again"), to: .test("1"), epoch: cache.epoch)
-        while cache.index.changes.withLock({ $0.sweep() }) {}
+        while cache.context.changes.withLock({ $0.sweep() }) {}
         #expect(cache.statistics().objects == 2 && cache.statistics().aliases == 3)
         for url in ["https://a/new", "https://a/again", "https://b/"] { #expect(await cache.alias(.test(url)) != nil) }
         #expect(!cache.purges.hasUnswept)
@@ -48,7 +48,7 @@ import Testing
         defer { cache.close() }
         #expect(cache.purges.hasUnswept)
         for number in 0..<1200 { #expect(await cache.alias(.test("https://a/\(number)")) == nil) }
-        while cache.index.changes.withLock({ $0.sweep() }) {}
+        while cache.context.changes.withLock({ $0.sweep() }) {}
         #expect(directory.files().isEmpty && cache.statistics().aliases == 0)
     }
 
@@ -74,7 +74,7 @@ import Testing
         #expect(cache.statistics().objects == 0 && (900..<1000).contains(cache.statistics().aliases))
         #expect(await cache.alias(.test("https://a/1")) == nil)
         try await cache.put([2], url: "https://a/1", object: .test("same"))
-        while cache.index.changes.withLock({ $0.sweep() }) {}
+        while cache.context.changes.withLock({ $0.sweep() }) {}
         #expect(cache.statistics().aliases == 1)
         #expect(try await cache.bytes(url: "https://a/1") == [2])
     }
@@ -95,12 +95,12 @@ import Testing
         for number in 0..<30 { try await cache.put([1], url: "https://a/\(number)") }
         // In effect, and not swept.
         let purge = cache.newPurge(.prefix("https://a/"))
-        let sequence = try #require(cache.index.changes.withLock { $0.purge([purge]) }.purges.first?.sequence)
+        let sequence = try #require(cache.context.changes.withLock { $0.purge([purge]) }.purges.first?.sequence)
         #expect(directory.files().count == 30)
         for number in 0..<30 where number != 7 { try await cache.put([2], url: "https://a/\(number)") }
-        #expect(cache.index.count(purge, sequence).purged == 1)
+        #expect(cache.context.count(purge, sequence).purged == 1)
         cache.forgetHot()
-        while cache.index.changes.withLock({ $0.sweep() }) {}
+        while cache.context.changes.withLock({ $0.sweep() }) {}
         #expect(directory.files().count == 29)
         for number in 0..<30 { #expect(try await cache.bytes(url: "https://a/\(number)") == (number == 7 ? nil : [2])) }
     }

@@ -93,7 +93,7 @@ struct CacheMeasurements {
         var cache = try await measure("start after a crash (returns)") { try Cache(configuration: configuration) }
         #expect(cache.statistics().objects == Int64(objectCount))
         try await measure("compared after a crash") {
-            try await waitUntil("end", within: .seconds(300)) { cache.index.changes.withLock { $0.scanNumber } == nil }
+            try await waitUntil("end", within: .seconds(300)) { cache.context.changes.withLock { $0.scanNumber } == nil }
         }
         #expect(cache.statistics().objects == Int64(objectCount))
         cache.close()
@@ -130,7 +130,7 @@ struct CacheMeasurements {
         try fill(directory, objects: 1000, aliases: objectCount)
         let cache = try Cache(configuration: .test(directory))
         defer { cache.close() }
-        try await waitUntil("the comparison of files and rows") { cache.index.changes.withLock { $0.scanNumber } == nil }
+        try await waitUntil("the comparison of files and rows") { cache.context.changes.withLock { $0.scanNumber } == nil }
         _ = await cache.alias(.test("https://a/999"))
         let hit = longestWait { try #require(cache.hotAlias(.test("https://a/999")) != nil) }
         let lookUp = longestWait { _ = await cache.alias(.test("https://nowhere/")) }
@@ -164,7 +164,7 @@ struct CacheMeasurements {
     /// - Parameters:
     ///   - aliases: Those of the first object. Others have one.
     private func fill(_ directory: TemporaryDirectory, objects: Int, aliases: Int) throws {
-        let store = try CacheIndex(path: directory.path)
+        let store = try CacheContext(configuration: .test(directory))
         let bytes = noise(1000, seed: 3)
         let content = ContentDigest(digest: SourceDigest(of: bytes).digest)
         for start in stride(from: 0, to: objects, by: 10_000) {
