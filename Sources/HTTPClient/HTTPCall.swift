@@ -29,13 +29,9 @@ package protocol HTTPCall: AnyObject {
     func receive(_ head: HTTPHead) -> Bool
     /// Receives a piece of the body. Return false to end the request.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool
-    /// Handles the end of the request. `result` does not say why if the call itself ended the request.
-    ///
-    /// - Returns: Whether another request follows.
+    /// Returns whether another request follows. `result` does not say why if the call itself ended the request.
     func continues(after result: Result<Void, HTTPError>) -> Bool
-    /// Reports the result to the caller. Called exactly once, at the end.
-    ///
-    /// - Parameter error: An error to report instead of the call's own result.
+    /// Reports `error`, or else the call's own result, to the caller. Called exactly once, at the end.
     func end(_ error: HTTPError?)
 }
 

@@ -188,9 +188,7 @@ final class HTTPTransfer {
         return held.count < Self.smallPart || passOn()
     }
 
-    /// Passes on the coalesced pieces of the body. Called when no more bytes arrive for now.
-    ///
-    /// - Returns: False to end the transfer.
+    /// Passes on the coalesced pieces of the body when no more bytes arrive for now. Returns false to end the transfer.
     func passOn() -> Bool {
         guard !held.isEmpty else { return true }
         defer { held.removeAll(keepingCapacity: true) }

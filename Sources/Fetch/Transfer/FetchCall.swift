@@ -212,9 +212,7 @@ final class FetchCall: HTTPCall {
         return .outcome(.fetched(source(try sink.finish())))
     }
 
-    /// Handles a response without content.
-    ///
-    /// - Returns: Whether another request follows.
+    /// Handles a response without content. Returns whether another request follows.
     private func follow(_ head: ResponseHead) throws(FetchError) -> Bool {
         switch head.status {
         case 301, 302, 303, 307, 308:

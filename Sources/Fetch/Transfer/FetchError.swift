@@ -132,8 +132,6 @@ extension FetchError: CustomStringConvertible {
 }
 
 extension FetchError {
-    /// Creates the error for a failed request.
-    ///
     /// - Parameter refusal: The policy's last refusal of an address.
     init(_ error: HTTPError, _ configuration: FetchConfiguration, refusal: AddressRefusal?) {
         switch error {

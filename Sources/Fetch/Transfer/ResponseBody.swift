@@ -38,9 +38,7 @@ struct BodySink: ~Copyable {
         self.acceptsImages = acceptsImages
     }
 
-    /// Appends a part of the body. Must not be called after an error.
-    ///
-    /// - Returns: The part that has arrived; nil if recognition needs more bytes.
+    /// Appends a part of the body; returns nil if recognition needs more bytes. Must not be called after an error.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> Arrived? {
         if let reader {
             try store(bytes)

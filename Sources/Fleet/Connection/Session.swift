@@ -79,9 +79,7 @@ final class Session {
         return next
     }
 
-    /// Pings an idle subscription, and throws if it then stays silent.
-    ///
-    /// - Returns: The time at which to call this again.
+    /// Pings an idle subscription, and throws if it then stays silent. Returns the time at which to call this again.
     func pingIfIdle(_ now: Duration, every interval: Duration) throws(RedisError) -> Duration {
         if now < lastInput + interval { return lastInput + interval }
         if hasPinged {

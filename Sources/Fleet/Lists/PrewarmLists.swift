@@ -29,9 +29,7 @@ package protocol PrewarmLists: Sendable {
     /// - Returns: False if the entry or report was finished before.
     func finish(_ ticket: PrewarmTicket, _ result: PrewarmReport.Result?, url: String) async throws(Fault) -> Bool
 
-    /// Returns the report on a list; nil if the list is unknown.
-    ///
-    /// - Parameter first: The index of the first requested outcome; nil for none.
+    /// Returns the report on a list, with the outcomes from `first` on, without any for nil; nil if the list is unknown.
     func report(_ id: String, from first: Int?) async throws(Fault) -> PrewarmReport?
 }
 

@@ -10,9 +10,7 @@ struct ClusterContext: Sendable {
     let time: TimeSource
     let meter: ClusterMeter
 
-    /// Runs commands within a limit, ``ClusterTimings/commandLimit`` by default.
-    ///
-    /// - Returns: One reply per command.
+    /// Returns one reply per command. The limit is ``ClusterTimings/commandLimit`` by default.
     func run(_ commands: [RedisCommand], within limit: Duration? = nil) async throws(RedisError) -> [RedisValue] {
         let replies = try await self.commands.replies(to: commands, within: limit ?? timings.commandLimit)
         guard replies.count == commands.count else { throw .nonsense("\(replies.count) replies to \(commands.count) commands") }

@@ -100,9 +100,7 @@ final class NodeRegistry: Sendable {
         _ = try? await liveNodes(context)
     }
 
-    /// Announces that this node joins the cluster, with all purges up to a position applied.
-    ///
-    /// - Returns: See ``beat(_:at:)``.
+    /// Announces, as ``beat(_:at:)``, that this node joins the cluster, with all purges up to a position applied.
     func join(_ context: ClusterContext, at position: StreamID) async throws(RedisError) -> Bool {
         state.withLock { $0.joined = position }
         return try await beat(context, at: position)

@@ -89,9 +89,7 @@ final class PrewarmRunner: Sendable {
             return startable
         }
 
-        /// Takes an entry or a report out of those in progress.
-        ///
-        /// - Parameter pause: The time until the next attempt at the entry; nil if there is none.
+        /// Takes an entry or a report out of those in progress. After `pause`, the entry is tried again, for nil never.
         mutating func end(_ work: Work, pause: Duration?) {
             if work.ticket.callback == nil { running -= 1 }
             if let pause {

@@ -64,9 +64,7 @@ final class PrewarmTables: PrewarmLists {
         }
     }
 
-    /// Adds a list durably, and forgets the oldest ones that have ended.
-    ///
-    /// - Returns: Why the list was not added; nil if it was.
+    /// Adds a list durably, and forgets the oldest ones that have ended. Returns why the list was not added; nil if it was.
     func add(_ order: PrewarmOrder, _ limits: PrewarmQueue.Limits) async throws(LedgerError) -> PrewarmRefusal? {
         let refusal: PrewarmRefusal? = try await write(.full) { database in
             if let request = order.request, let refusal = try Self.refusal(of: request, database) { return refusal }

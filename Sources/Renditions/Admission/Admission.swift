@@ -230,9 +230,7 @@ package final class Admission: Sendable {
         return AdmissionSlot(self, owner, bytes: bytes, cost: cost)
     }
 
-    /// Reserves the memory of a fetch that begins now.
-    ///
-    /// - Returns: False, without effect, if the fetch has to wait.
+    /// Reserves the memory of a fetch that begins now; returns false, without effect, if the fetch has to wait.
     func beginFetch(bytes: Int, _ owner: Owner) -> Bool {
         let released = state.withLock { state -> [ReadSource]? in
             let limits = state.limits

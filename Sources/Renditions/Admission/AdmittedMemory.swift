@@ -55,9 +55,7 @@ final class AdmittedMemory: Sendable {
         state.withLock { $0.release.append(release) }
     }
 
-    /// Records that another job uses the source.
-    ///
-    /// - Returns: False, without effect, if the bytes have been released because only readers held them.
+    /// Records that another job uses the source; returns false if the bytes were released because only readers held them.
     func addJob() -> Bool {
         state.withLock { state in
             if let number = state.number {

@@ -183,9 +183,7 @@ final class MissingSources: Sendable {
         self.clock = clock
     }
 
-    /// Records that an origin does not have a source.
-    ///
-    /// - Returns: Whether stale renditions may still be served.
+    /// Records that an origin does not have a source. Returns whether stale renditions may still be served.
     func note(_ source: SourceURL, grace: Duration) -> Bool {
         let now = clock.now
         let first = since.withLock { since in

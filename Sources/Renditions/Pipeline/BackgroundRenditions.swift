@@ -162,9 +162,7 @@ package final class BackgroundRenditions: Sendable {
         }
     }
 
-    /// Produces the predecessor, then the rendition.
-    ///
-    /// - Returns: Nil if the task was cancelled.
+    /// Produces the predecessor, then the rendition; returns nil if the task was cancelled.
     private static func outcome(_ entry: Entry, _ pipeline: RenditionPipeline) async -> Outcome? {
         do throws(RenditionError) {
             // Joins the flight of a client that has asked for it meanwhile, which then keeps that client's urgency.

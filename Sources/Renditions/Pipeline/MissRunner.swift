@@ -248,9 +248,7 @@ struct MissRunner: Sendable {
     }
 
     /// Removes the stored renditions of a request's source if its origin answers 410 or with a still image, or has answered 404
-    /// for longer than the grace.
-    ///
-    /// - Returns: Whether they were removed and must not be sent any more, as after a purge.
+    /// for longer than the grace. Returns whether they were removed and must not be sent any more, as after a purge.
     func removeIfGone(_ request: RenditionRequest, after error: RenditionError) async -> Bool {
         let source = request.source
         switch error {

@@ -56,9 +56,7 @@ package struct RenditionResult: Sendable {
         self.init(outcome.rendition, provenance, unstored: reason, times)
     }
 
-    /// The result of a flight for one of its callers.
-    ///
-    /// - Parameter joined: Whether the flight was in progress when the caller came.
+    /// The result of a flight for a caller, who joined it in progress or started it.
     init(_ produced: RenditionResult, joined: Bool) {
         self = produced
         if joined { provenance = .collapsed }

@@ -28,9 +28,8 @@ extension RenditionProducer {
         }
     }
 
-    /// Throws the objection that the facts of a source lead to. Reads stored facts, or computes them.
-    ///
-    /// - Parameter storing: Whether facts with the given objection are stored.
+    /// Throws the objection that the facts of a source lead to. Reads stored facts, or computes them, and stores facts for whose
+    /// objection `storing` returns true.
     private func judge(
         _ facts: RenditionJob, _ flight: Flight, storing: (RenditionError?) -> Bool,
         by objection: @escaping @Sendable (FactsDocument) -> RenditionError?

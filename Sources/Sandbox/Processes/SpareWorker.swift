@@ -9,9 +9,7 @@ struct SpareWorker {
     let process: pid_t
     private let socket: Int32
 
-    /// Forks a worker; returns nil if the system cannot.
-    ///
-    /// - Parameter warmUp: The file for the output of the warm-up; nil for no warm-up.
+    /// Forks a worker; nil if the system cannot. `warmUp` is the file for the output of the warm-up, nil for none.
     init?(parent: Worker.Parent, warmUp: Int32?) {
         var pair: [Int32] = [-1, -1]
         guard clinux_message_pair(&pair) == 0 else { return nil }

@@ -197,9 +197,7 @@ package final class Zygote: Sendable {
         }
     }
 
-    /// Blocks until the other end of a socket is closed; returns false if that takes too long.
-    ///
-    /// - Parameter milliseconds: The timeout; -1 for none.
+    /// Blocks until the other end of a socket is closed; returns false after the timeout, -1 for none.
     private static func hangsUp(_ socket: Int32, within milliseconds: Int32) -> Bool {
         var polled = pollfd(fd: socket, events: 0, revents: 0)
         var count = poll(&polled, 1, milliseconds)
@@ -233,9 +231,8 @@ package final class Zygote: Sendable {
         thread?.detach()
     }
 
-    /// Replaces the zygote of the control socket `dead`, unless another caller has. The old zygote and its workers are killed.
-    ///
-    /// - Returns: The control socket of the replacement.
+    /// Replaces the zygote of the control socket `dead`, unless another caller has, and returns the new control socket. The old
+    /// zygote and its workers are killed.
     @discardableResult
     func replace(_ dead: SharedDescriptor) throws(SystemError) -> SharedDescriptor {
         var loss: ZygoteLoss?

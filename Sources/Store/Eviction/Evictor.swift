@@ -109,9 +109,7 @@ final class Evictor: Sendable {
         return total
     }
 
-    /// Evicts a bounded number of objects.
-    ///
-    /// - Returns: The bytes of the removed files, and whether more may be evicted.
+    /// Evicts a bounded number of objects. Returns the bytes of their files, and whether more may be evicted.
     @discardableResult
     func evictBatch(atLeast wanted: Int64) -> (bytes: Int64, continues: Bool) {
         let evicted = context.changes.withLock { $0.evict(atLeast: wanted, visited: context.hot.visited) }
@@ -153,9 +151,8 @@ struct EvictedSpace: Sendable {
         bytes += evicted
     }
 
-    /// Subtracts the bytes that have become free since the latest measurement. Bytes that were written meanwhile do not count.
-    ///
-    /// - Returns: The bytes that are still expected to become free.
+    /// Returns the bytes that are still expected to become free. Bytes that were written since the latest measurement do not
+    /// count.
     mutating func measure(free: Int64, now: UInt64) -> Int64 {
         if now >= expiry { bytes = 0 }
         bytes -= min(bytes, max(0, free - self.free))

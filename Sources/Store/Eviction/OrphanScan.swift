@@ -15,9 +15,7 @@ struct OrphanScan: Sendable {
 
     private static var namesPerPart: Int { 10_000 }
 
-    /// Compares the next directories.
-    ///
-    /// - Returns: The number of removed files, and whether there are more directories.
+    /// Compares the next directories. Returns the number of removed files, and whether there are more directories.
     mutating func continueScan(of context: CacheContext, unless isEnding: () -> Bool) -> (removed: Int64, continues: Bool) {
         var removed: Int64 = 0
         guard let number = context.changes.withLock({ $0.scanNumber }) else {

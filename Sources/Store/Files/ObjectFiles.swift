@@ -62,9 +62,7 @@ final class ObjectFiles: Sendable {
         try syncDirectory(directory.number)
     }
 
-    /// Removes a rendition's file. Readers that have it open are not affected.
-    ///
-    /// - Returns: False if there was no such file.
+    /// Returns false if there was no such file. Readers that have it open are not affected.
     @discardableResult
     func remove(_ name: RenditionName) throws(SystemError) -> Bool {
         if unlinkat(objects.number, Self.path(name), 0) == 0 { return true }

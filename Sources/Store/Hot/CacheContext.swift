@@ -173,9 +173,7 @@ final class CacheContext: Sendable {
         }
     }
 
-    /// Tries to end a failure: replaces a damaged ledger, and records what could not be recorded.
-    ///
-    /// - Returns: Whether the ledger was replaced, so that nothing is stored any more.
+    /// See ``IndexChanges/repair()``. Work in progress is not stored in a new ledger.
     func repair() -> Bool {
         changes.withLock { changes in
             guard changes.repair() else { return false }

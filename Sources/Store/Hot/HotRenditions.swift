@@ -44,9 +44,8 @@ final class HotRenditions: Sendable {
         objects.peek(id)?.uses ?? 0
     }
 
-    /// Adds a rendition that was found or published under an alias.
-    ///
-    /// - Returns: False if a purge overtook it; the caller must then not return it.
+    /// Adds a rendition that was found or published under an alias. If this returns false, a purge overtook the rendition, and
+    /// the caller must not return it.
     func insert(_ rendition: CachedRendition) -> Bool {
         guard let alias = rendition.alias else { return true }
         onStep?(.lookupOpenedFile)

@@ -347,9 +347,7 @@ extension Outbox {
     /// More than the ready entries that can share an id with one of the at most 16 entries being sent.
     private static var candidates: Int { 256 }
 
-    /// Records the outcome of an attempt. Runs on the thread of `disk`.
-    ///
-    /// - Returns: Whether the sender should pause.
+    /// Records the outcome of an attempt. Returns whether the sender should pause. Runs on the thread of `disk`.
     private func settle(_ entry: OutboxEntry, _ error: StoreError?) -> Bool {
         state.withLock { $0.unrecorded.append((entry, error)) }
         recordOutcomes()

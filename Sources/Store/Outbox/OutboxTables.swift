@@ -114,9 +114,8 @@ struct OutboxTables {
 
     // MARK: Adding
 
-    /// Adds a put. If a put with the same name is queued, records when its bytes were requested last.
-    ///
-    /// - Returns: The sequence of the put that is queued now.
+    /// Adds a put and returns its sequence. If a put with the same name is queued, records when its bytes were requested last,
+    /// and returns the sequence of that put.
     func add(_ name: RenditionName, _ record: StoredRecord, mediaType: String, _ sequence: Int64) throws -> Int64 {
         let fields = FieldLines.encode(record.fields)
         if let queued = try entries("id = ? AND extension = ?", [name.id.description, name.fileExtension]).first {
@@ -182,17 +181,13 @@ struct OutboxTables {
         return entry
     }
 
-    /// Removes an entry.
-    ///
-    /// - Returns: False if it was withdrawn.
+    /// Returns false if the entry was withdrawn.
     func remove(_ sequence: Int64) throws -> Bool {
         try database.run("DELETE FROM outbox WHERE sequence = ?", [sequence])
         return database.changedRows > 0
     }
 
-    /// Removes a sent entry, and releases the puts that it blocked.
-    ///
-    /// - Returns: False if it was withdrawn.
+    /// Removes a sent entry, and releases the puts that it blocked. Returns false if the entry was withdrawn.
     func finish(_ entry: OutboxEntry) throws -> Bool {
         let wasThere = try remove(entry.sequence)
         if wasThere, entry.isDeletion {
@@ -201,9 +196,7 @@ struct OutboxTables {
         return wasThere
     }
 
-    /// Removes the puts that are held.
-    ///
-    /// - Returns: Their sequences.
+    /// Removes the puts that are held, and returns their sequences.
     func removeHeld() throws -> [Int64] {
         let held = try database.all("SELECT sequence FROM outbox WHERE due = ?", [Turn.held]) { try $0.value(0) as Int64 }
         try database.run("DELETE FROM outbox WHERE due = ?", [Turn.held])
@@ -229,9 +222,7 @@ struct OutboxTables {
         } ?? nil
     }
 
-    /// Notes a failed attempt.
-    ///
-    /// - Returns: False if the entry was withdrawn.
+    /// Notes a failed attempt. Returns false if the entry was withdrawn.
     func delay(_ entry: OutboxEntry, until due: Int64, isRefused: Bool, isAttempt: Bool) throws -> Bool {
         try database.run(
             "UPDATE outbox SET due = ?, failures = failures + ?, refused = max(refused, ?) WHERE sequence = ?",
@@ -239,9 +230,7 @@ struct OutboxTables {
         return database.changedRows > 0
     }
 
-    /// Makes failed entries ready to be sent at once.
-    ///
-    /// - Parameter includesRefused: Whether to include entries that a drain has given up.
+    /// Makes failed entries ready to be sent at once, including, if requested, those that a drain has given up.
     func endPauses(includesRefused: Bool = false) throws {
         try database.run(
             "UPDATE outbox SET due = 0 WHERE due > 0 AND due < ? OR due = ?",

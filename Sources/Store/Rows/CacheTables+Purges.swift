@@ -22,9 +22,8 @@ extension CacheTables {
         }
     }
 
-    /// Returns the next aliases and objects that a purge covers. Compares a bounded number of rows and advances the position.
-    ///
-    /// - Returns: The aliases, and the objects that are no longer live.
+    /// Returns the next aliases that a purge covers, and the next objects that are no longer live. Compares a bounded number of
+    /// rows and advances the position.
     func covered(
         by row: PurgeTable.Row, _ position: inout SweepPosition, limit: Int
     ) throws -> (aliases: [AliasReference], objects: [ObjectRow]) {

@@ -279,11 +279,8 @@ struct CacheTables {
     /// Most objects have fewer aliases, and need no sweep.
     private static var mostWithObject: Int { 8 }
 
-    /// Returns the unused aliases among up to `limit` of the oldest aliases after a sequence. A requested alias is renewed from
-    /// time to time and thereby becomes the newest.
-    ///
-    /// - Returns: The sequence of the last alias that was examined, nil if there was none, and the unused aliases with their
-    ///   objects.
+    /// Returns the unused aliases, with their objects, among up to `limit` of the oldest aliases after a sequence, and the last
+    /// sequence examined, nil if there was none. A requested alias is renewed from time to time and thereby becomes the newest.
     func oldestAliases(
         after sequence: Int64, limit: Int, unless isInUse: (AliasKey) -> Bool
     ) throws -> (last: Int64?, unused: [AliasReference]) {
@@ -317,9 +314,7 @@ struct CacheTables {
         try database.first("SELECT 1 FROM removed") { _ in true } ?? false
     }
 
-    /// Removes up to `limit` aliases of removed objects.
-    ///
-    /// - Returns: Whether there may be more.
+    /// Removes up to `limit` aliases of removed objects. Returns whether there may be more.
     func deleteAliasesOfRemoved(limit: Int) throws -> Bool {
         var left = limit
         while left > 0 {

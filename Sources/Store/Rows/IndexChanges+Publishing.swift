@@ -124,9 +124,7 @@ extension IndexChanges {
         return try refer(alias, to: object.sequence, began: began)
     }
 
-    /// Records an alias to a stored object, or, for nil, that the object was uploaded.
-    ///
-    /// - Returns: The sequence of the alias, 0 without one.
+    /// Records an alias to a stored object and returns its sequence; for nil, records that the object was uploaded, and returns 0.
     private mutating func refer(
         _ alias: AliasRecord?, to object: Int64, began: Int64
     ) throws(UnstoredReason) -> Int64 {

@@ -119,9 +119,7 @@ struct IndexChanges: ~Copyable, Sendable {
         }
     }
 
-    /// Reserves sequence numbers for `count` new rows.
-    ///
-    /// - Returns: The first of them; the others follow without gaps.
+    /// Reserves `count` sequence numbers without gaps for new rows, and returns the first.
     mutating func takeSequences(_ count: Int64) -> Int64 {
         defer { sequence += count }
         return sequence + 1
@@ -214,9 +212,7 @@ struct IndexChanges: ~Copyable, Sendable {
     }
 
     /// Changes other owners' tables in a transaction, unless `isWanted` is false. No purge comes between the check and the
-    /// change.
-    ///
-    /// - Returns: Whether the change was committed.
+    /// change. Returns whether the change was committed.
     mutating func record(_ change: Ledger.Change, if isWanted: () -> Bool) -> Bool {
         guard !isClosed, isWanted() else { return false }
         do throws(LedgerError) {
@@ -339,9 +335,7 @@ extension IndexChanges {
         }
     }
 
-    /// Removes the files and rows of a bounded number of purged objects and aliases.
-    ///
-    /// - Returns: Whether there may be more.
+    /// Removes the files and rows of a bounded number of purged objects and aliases. Returns whether there may be more.
     mutating func sweep() -> Bool {
         guard canChange else { return false }
         let (counted, limit, start) = (counted, Self.rowsPerSweep, sweepPosition)
@@ -397,9 +391,7 @@ extension IndexChanges {
 // MARK: - Eviction
 
 extension IndexChanges {
-    /// Removes one object, unless it was replaced since it was read.
-    ///
-    /// - Returns: False if it was gone or replaced.
+    /// Removes one object. Returns false if it was gone, or replaced since it was read.
     mutating func forget(_ object: ObjectRow) -> Bool {
         guard !isClosed, let current = try? read({ try $0.knownObjectRow(object.record.id) }),
             current.sequence == object.sequence
@@ -444,9 +436,8 @@ extension IndexChanges {
         return evicted
     }
 
-    /// Evicts some of the aliases that were not renewed recently and are not in memory, and the objects that only they led to.
-    ///
-    /// - Returns: The removed objects; nil if there is nothing to evict.
+    /// Evicts some of the aliases that were not renewed recently and are not in memory. Returns the objects that only they led
+    /// to, which are evicted too; nil if there is nothing to evict.
     mutating func evictAliases(unless isInUse: (AliasKey) -> Bool) -> [ObjectRow]? {
         let position = aliasHand
         guard !isClosed,

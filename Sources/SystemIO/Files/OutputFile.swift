@@ -67,9 +67,7 @@ package struct OutputFile: Sendable {
     }
 
     /// Copies the owner, the group and the permissions from `status` to a file. If the group cannot be set, the group gets no
-    /// permissions.
-    ///
-    /// - Returns: False if the permissions cannot be set.
+    /// permissions. Returns false if the permissions cannot be set.
     private static func setOwner(of number: Int32, like status: stat) -> Bool {
         var own = stat()
         guard fstat(number, &own) == 0 else { return false }
