@@ -28,17 +28,13 @@ struct SourcePath: Sendable {
         result.reserveCapacity(bytes.count)
         var index = 0
         while index < bytes.count {
-            guard let value = PercentEncoding.triplet(in: bytes, at: index) else {
-                result.append(bytes[index])
-                index += 1
-                continue
-            }
-            if value == UInt8(ascii: "/") || value == UInt8(ascii: "%") {
+            let value = PercentEncoding.triplet(in: bytes, at: index)
+            if let value, value == UInt8(ascii: "/") || value == UInt8(ascii: "%") {
                 PercentEncoding.appendTriplet(value, to: &result)
             } else {
-                result.append(value)
+                result.append(value ?? bytes[index])
             }
-            index += 3
+            index += value == nil ? 1 : 3
         }
         return result
     }

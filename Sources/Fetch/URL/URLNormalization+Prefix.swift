@@ -93,7 +93,7 @@ extension SourceURL {
 extension URLNormalization {
     /// Normalizes a prefix of a query as in a canonical URL. The prefix may end within an escape.
     fileprivate static func normalizedQueryPrefix(_ query: String) -> String {
-        let text = normalizedQuery(query)
+        let text = encodingForbiddenBytes(query.utf8)
         // The appended `0` completes a cut escape, so that its digit is written in upper case too.
         return String(Substring(withUpperCaseTriplets(text + "0").utf8.dropLast()))
     }

@@ -12,12 +12,29 @@ enum URLNormalization {
 
     /// Normalizes a path like ``normalizedPath(_:)``, but keeps dot segments.
     static func normalizedSegments(_ path: String) -> String {
-        normalized(path, decodingUnreserved: true)
-    }
-
-    /// Encodes forbidden bytes and changes nothing else: some origins sign the exact text of a query.
-    static func normalizedQuery(_ query: String) -> String {
-        normalized(query, decodingUnreserved: false)
+        let bytes = Array(path.utf8)
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var index = 0
+        while index < bytes.count {
+            if let value = PercentEncoding.triplet(in: bytes, at: index) {
+                if PercentEncoding.isUnreserved(value) {
+                    result.append(value)
+                } else {
+                    PercentEncoding.appendTriplet(value, to: &result)
+                }
+                index += 3
+            } else {
+                if bytes[index] == UInt8(ascii: "%") {
+                    // A literal `%` must not form a triplet with the bytes that are decoded after it.
+                    PercentEncoding.appendTriplet(bytes[index], to: &result)
+                } else {
+                    append(bytes[index], to: &result)
+                }
+                index += 1
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
     }
 
     /// Writes the hexadecimal digits of percent-encoded bytes in upper case (section 6.2.2.1).
@@ -29,36 +46,10 @@ enum URLNormalization {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Encodes each byte that must not occur in a URL.
+    /// Encodes each byte that must not occur in a URL, which is all that a query needs: some origins sign its exact text.
     static func encodingForbiddenBytes(_ text: some Sequence<UInt8>) -> String {
         var result: [UInt8] = []
         for byte in text { append(byte, to: &result) }
-        return String(decoding: result, as: UTF8.self)
-    }
-
-    private static func normalized(_ text: String, decodingUnreserved: Bool) -> String {
-        let bytes = Array(text.utf8)
-        var result: [UInt8] = []
-        result.reserveCapacity(bytes.count)
-        var index = 0
-        while index < bytes.count {
-            guard decodingUnreserved, let value = PercentEncoding.triplet(in: bytes, at: index) else {
-                if decodingUnreserved, bytes[index] == UInt8(ascii: "%") {
-                    // A literal `%` must not form a triplet with the bytes that are decoded after it.
-                    PercentEncoding.appendTriplet(bytes[index], to: &result)
-                } else {
-                    append(bytes[index], to: &result)
-                }
-                index += 1
-                continue
-            }
-            if PercentEncoding.isUnreserved(value) {
-                result.append(value)
-            } else {
-                PercentEncoding.appendTriplet(value, to: &result)
-            }
-            index += 3
-        }
         return String(decoding: result, as: UTF8.self)
     }
 

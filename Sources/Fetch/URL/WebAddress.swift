@@ -41,7 +41,7 @@ package struct WebAddress: Sendable {
         guard let port = parsed.port().flatMap({ Int($0) }), (1...65535).contains(port) else { throw .badPort }
         try self.init(
             scheme, host, port, path: URLNormalization.normalizedPath(parsed.path() ?? "/"),
-            query: parsed.query().flatMap { $0.isEmpty ? nil : URLNormalization.normalizedQuery($0) })
+            query: parsed.query().flatMap { $0.isEmpty ? nil : URLNormalization.encodingForbiddenBytes($0.utf8) })
         // libcurl fetches this text, so libcurl must parse it to the same URL.
         guard try CurlURL(requestText).text() == requestText else { throw .malformed }
     }
