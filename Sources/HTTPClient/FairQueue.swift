@@ -15,7 +15,7 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
     /// Lower limits affect only later operations: running operations keep running, and queued operations stay queued.
     var limits: HTTPClient.Limits
 
-    private var running = 0
+    private(set) var runningCount = 0
     private var runningByKey: [Key: Int] = [:]
     private var waitingByKey: [Key: Int] = [:]
     private var queue: Deque<(id: ID, key: Key)> = []
@@ -24,7 +24,6 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
         self.limits = limits
     }
 
-    var runningCount: Int { running }
     var waitingCount: Int { queue.count }
 
     /// Admits, queues or refuses an operation.
@@ -49,7 +48,7 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
 
     /// Records the end of an operation that ran under `key`.
     mutating func leave(_ key: Key) {
-        running -= 1
+        runningCount -= 1
         Self.decrement(&runningByKey, key)
     }
 
@@ -57,7 +56,7 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
     ///
     /// - Parameter mayBegin: See ``enter(_:key:isContinuation:mayBegin:)``.
     mutating func next(mayBegin: (ID) -> Bool = { _ in true }) -> ID? {
-        guard running < limits.running,
+        guard runningCount < limits.running,
             let index = queue.firstIndex(where: { hasCapacity(for: $0.key) && mayBegin($0.id) })
         else { return nil }
         let entry = queue.remove(at: index)
@@ -73,11 +72,11 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
     }
 
     private func hasCapacity(for key: Key) -> Bool {
-        running < limits.running && runningByKey[key, default: 0] < limits.runningPerKey
+        runningCount < limits.running && runningByKey[key, default: 0] < limits.runningPerKey
     }
 
     private mutating func admit(_ key: Key) {
-        running += 1
+        runningCount += 1
         runningByKey[key, default: 0] += 1
     }
 

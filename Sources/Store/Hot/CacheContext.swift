@@ -12,7 +12,7 @@ internal import SystemIO
 final class CacheContext: Sendable {
     /// The configuration at startup. ``maxBytes`` and ``minFreeBytes`` may change later.
     let configuration: CacheConfiguration
-    private let limits: Mutex<(maxBytes: Int64, minFreeBytes: Int64)>
+    let limits: Mutex<(maxBytes: Int64, minFreeBytes: Int64)>
     let clock: TimeSource
     let directory: CacheDirectory
     let ledger: Ledger
@@ -126,12 +126,6 @@ final class CacheContext: Sendable {
     var maxBytes: Int64 { limits.withLock(\.maxBytes) }
 
     var minFreeBytes: Int64 { limits.withLock(\.minFreeBytes) }
-
-    /// Changes the limits. Housekeeping evicts what exceeds them.
-    func setLimits(maxBytes: Int64, minFreeBytes: Int64) {
-        limits.withLock { $0 = (maxBytes, minFreeBytes) }
-        housekeeping.wake()
-    }
 
     @inline(__always)
     func reached(_ step: Step) {

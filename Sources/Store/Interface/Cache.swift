@@ -110,7 +110,8 @@ package final class Cache: Sendable {
     /// Changes ``CacheConfiguration/maxBytes`` and ``CacheConfiguration/minFreeBytes``. The next rounds of housekeeping evict
     /// what exceeds a lower limit.
     package func setLimits(maxBytes: Int64, minFreeBytes: Int64) {
-        context.setLimits(maxBytes: maxBytes, minFreeBytes: minFreeBytes)
+        context.limits.withLock { $0 = (maxBytes, minFreeBytes) }
+        context.housekeeping.wake()
     }
 
     /// The database, which also contains tables of other parts of the server; see ``init(configuration:owners:clock:report:)``.
