@@ -202,6 +202,27 @@ extension OperationsTests {
             #expect(try server.request("GET", "/healthz").status == 200)
         }
 
+        @Test(arguments: [
+            ("cluster:\n  redis: nowhere\n", "cluster.redis: the address must begin with"),
+            ("cluster:\n  redis: redis://127.0.0.1:1\n  node: a b\n", "cluster.node"),
+            ("store:\n  s3:\n    bucket: A BUCKET\n", "store.s3.bucket"),
+            ("tracing:\n  endpoint: nowhere\n", "tracing.endpoint"),
+            ("tracing:\n  endpoint: http://127.0.0.1:9/\n  headers: [nothing]\n", "tracing.headers"),
+            ("server:\n  unix_path: /no/such/socket\n", "server.unix_path"),
+            ("server:\n  unix_path: socket\n  unix_group: no-such-group\n", "server.unix_group"),
+        ])
+        func settingsWithWhichARestartWouldFailChangeNothing(_ yaml: String, _ cause: String) throws {
+            let (server, file) = try start("admin:\n  token: secret\n")
+            try ("admin:\n  token: other\n" + yaml).write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "settings not read again")
+            #expect(server.log.contains(cause))
+            #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer secret"]).status == 200)
+            // A setting that can start waits.
+            try "admin:\n  token: other\nserver:\n  threads: 1\n".write(to: file, atomically: true, encoding: .utf8)
+            try reload(server, until: "a restart is needed")
+            #expect(try server.request("GET", "/cache", headers: ["Authorization: Bearer other"]).status == 200)
+        }
+
         @Test func anInvalidSettingsFileChangesNothing() throws {
             let (server, file) = try start("admin:\n  token: secret\n")
             try "admin:\n  tocken: other\n".write(to: file, atomically: true, encoding: .utf8)

@@ -158,6 +158,8 @@ struct ServeCommand: ParsableCommand {
             // A setting that keeps its old value may not fit the new value of another one.
             try plan.settings.validate()
             let configuration = try ServiceConfiguration(plan.settings)
+            // The restart that a setting waits for must succeed.
+            if !plan.waiting.isEmpty { try StartCheck.check(ServiceConfiguration(read.settings)) }
             var next = running
             next.settings = plan.settings
             next.overrides = read.overrides
