@@ -63,9 +63,10 @@ extension Array: SettingValue where Element: SettingScalar {
 
 extension String: UnrangedScalar {
     package static var kind: Setting.Kind { .text }
-    package static var expectation: String { "text of at least one character, without control characters" }
+    package static var expectation: String { "UTF-8 text of at least one character, without control characters" }
     package init?(settingText text: String) {
-        guard text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f }) else { return nil }
+        // A replacement character stands for bytes of a flag or variable that are not UTF-8: a key would be another key.
+        guard text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f && $0 != "\u{fffd}" }) else { return nil }
         self = text
     }
     package var settingText: String { self }

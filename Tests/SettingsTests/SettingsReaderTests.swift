@@ -63,6 +63,17 @@ import Testing
         #expect(settings.server.allowOrigin == nil && settings.admin.token == nil && settings.transcode.workers == nil)
     }
 
+    /// Bytes of flags and variables that are not UTF-8 arrive as replacement characters.
+    @Test(arguments: ["signing.keys", "admin.token", "pages.site_name", "cache.dir"])
+    func aValueThatIsNotUTF8IsRefused(_ name: String) throws {
+        let variable = "GIFREEL_" + name.uppercased().replacing(".", with: "_")
+        for sentence in [
+            try complaint(nil, [variable: "a\u{fffd}b"]), try complaint(nil, [:], ["\(name)=a\u{fffd}b"]),
+        ] {
+            #expect(sentence.hasPrefix("\(name) (") && sentence.contains("; it must be UTF-8 text"), "\(sentence)")
+        }
+    }
+
     @Test func anEmptyCacheDirectoryIsRefused() throws {
         #expect(try complaint(nil, [:], ["cache.dir="]).hasPrefix("cache.dir (--set) is empty; it must be "))
     }
@@ -84,8 +95,8 @@ import Testing
                 == "server.port (DIR/settings.yaml, line 2) is “eighty”; it must be a whole number from 0 to 65535.")
         #expect(
             try complaint("pages:\n  site_name: |\n    a\n    b\n")
-                == "pages.site_name (DIR/settings.yaml, line 2) is “a b ”; it must be text of at least one character, without "
-                + "control characters.")
+                == "pages.site_name (DIR/settings.yaml, line 2) is “a b ”; it must be UTF-8 text of at least one character, "
+                + "without control characters.")
         #expect(
             try complaint(nil, ["GIFREEL_CACHE_MAX_AGE": "1 week"])
                 == "cache.max_age (GIFREEL_CACHE_MAX_AGE) is “1 week”; it must be a time from 0s to 3650d in whole seconds, "
