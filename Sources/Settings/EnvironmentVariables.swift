@@ -12,11 +12,7 @@ struct EnvironmentVariables {
             if Self.isInjectedAddress(variable, value) {
                 injected.append(variable)
             } else if let name = Self.settingName(variable) {
-                // A deployment that forgot to fill the variable would start an unprotected server.
-                if Setting.named(name)?.isSecret == true, value.allSatisfy({ $0.isWhitespace || $0 == "," }) {
-                    throw SettingsError("\(name) (\(variable)) is empty; give the variable a value or unset it.")
-                }
-                entries[name] = SettingEntry(variable, [.text(value)])
+                entries[name] = try SettingEntry(variable, [.text(value)]).checked(as: name)
             } else if let name = Self.secretName(variable) {
                 // The variable without `_FILE` comes before this one in the order of names.
                 guard entries[name] == nil else {

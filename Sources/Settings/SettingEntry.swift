@@ -19,6 +19,18 @@ struct SettingEntry {
         self.parts = parts
     }
 
+    /// The entry itself, unless it is an empty secret: a deployment that forgot to fill a variable would start an unprotected
+    /// server.
+    ///
+    /// - Parameter name: The full name of the setting.
+    func checked(as name: String) throws(SettingsError) -> SettingEntry {
+        let isEmpty = parts.allSatisfy { part in
+            if case .text(let text) = part { text.allSatisfy { $0.isWhitespace || $0 == "," } } else { false }
+        }
+        guard isEmpty, !parts.isEmpty, Setting.named(name)?.isSecret == true else { return self }
+        throw SettingsError("\(name) (\(origin)) is empty; give it a value or remove it.")
+    }
+
     /// The origin, followed by the paths of the files.
     var description: String {
         let files = parts.compactMap { if case .file(let path) = $0 { path } else { nil } }

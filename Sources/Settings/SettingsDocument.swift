@@ -150,7 +150,8 @@ private enum MarkdownDocument {
             - Lists are YAML lists, or values separated by commas.
             - Times have a unit: `ms`, `s`, `m`, `h`, `d`. A number alone is seconds.
             - Sizes have a unit: `B`, `KiB`, `MiB`, `GiB`, `TiB`. A number alone is bytes.
-            - An empty value (`server.allow_origin: ""`) unsets a setting that can be unset.
+            - An empty value (`server.allow_origin: ""`) unsets a setting that can be unset. An empty secret of a flag or variable, or in
+              a list, stops the start.
             - An unknown name or a wrong value stops the start with a message that names it. `gifreel serve --check` validates the
               settings and prints each value, with secrets masked, and where it comes from: flag, variable, file and line, or
               default.

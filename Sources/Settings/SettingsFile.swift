@@ -72,7 +72,9 @@ struct SettingsFile {
         if let other = entries[name] {
             throw SettingsError("\(origin): \(name) is set twice; the other place is \(other.origin).")
         }
-        entries[name] = SettingEntry(origin, try Self.parts(node, of: setting, name, origin))
+        let entry = SettingEntry(origin, try Self.parts(node, of: setting, name, origin))
+        // An empty text leaves a single secret unset, as in the file with the defaults. An empty list is written as [].
+        entries[name] = setting.shape == .list ? try entry.checked(as: name) : entry
     }
 
     /// Whether an item of a list holds the settings of a member of a family.

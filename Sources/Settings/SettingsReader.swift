@@ -88,7 +88,7 @@ package enum SettingsReader {
                 throw SettingsError("--set \(shown)is not of the form name=value.")
             }
             guard Setting.named(parts[0]) != nil else { throw .unknownName(parts[0], origin: "--set") }
-            entries[parts[0]] = SettingEntry("--set", [.text(parts[1])])
+            entries[parts[0]] = try SettingEntry("--set", [.text(parts[1])]).checked(as: parts[0])
         }
         return entries
     }

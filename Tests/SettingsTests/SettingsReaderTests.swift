@@ -63,6 +63,31 @@ import Testing
         #expect(settings.server.allowOrigin == nil && settings.admin.token == nil && settings.transcode.workers == nil)
     }
 
+    /// As where a deployment leaves a variable unset.
+    @Test(arguments: [
+        "admin.token", "signing.keys", "signing.keys.blog.secret", "mounts.m.headers", "cluster.redis", "webhooks.key",
+    ])
+    func anEmptySecretIsRefused(_ name: String) throws {
+        let variable = "GIFREEL_" + name.uppercased().replacing(".", with: "_")
+        for text in ["", " ", ",", " , "] {
+            #expect(try complaint(nil, [variable: text]) == "\(name) (\(variable)) is empty; give it a value or remove it.")
+            #expect(try complaint(nil, [:], ["\(name)=\(text)"]) == "\(name) (--set) is empty; give it a value or remove it.")
+        }
+    }
+
+    @Test(arguments: ["\"\"", "[\"\"]", "[\"\", \" \"]", "[\",\"]", "[\"\", {name: blog, secret: a}]"])
+    func anEmptySecretInAListIsRefused(_ list: String) throws {
+        #expect(
+            try complaint("signing:\n  keys: \(list)\n")
+                == "signing.keys (DIR/settings.yaml, line 2) is empty; give it a value or remove it.")
+        #expect(try complaint("mounts.m: {origin: \"https://a/\", headers: \(list)}\n") != "")
+    }
+
+    @Test func aListOfSecretsNeedsOneThatIsNotEmpty() throws {
+        #expect(try read("signing:\n  keys: [\"\", a]\n").signing.keys == ["a"])
+        #expect(try read("signing:\n  keys: [{name: blog, secret: a}]\n").signing.keys == [])
+    }
+
     /// Bytes of flags and variables that are not UTF-8 arrive as replacement characters.
     @Test(arguments: ["signing.keys", "admin.token", "pages.site_name", "cache.dir"])
     func aValueThatIsNotUTF8IsRefused(_ name: String) throws {

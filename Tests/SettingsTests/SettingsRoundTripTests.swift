@@ -116,7 +116,9 @@ import Testing
         var flags: [String] = []
         for setting in Setting.all {
             for (name, chosenName) in setting.names(in: settings) {
-                flags.append("\(name)=\(setting.text(settings, chosenName: chosenName))")
+                let text = setting.text(settings, chosenName: chosenName)
+                // A flag cannot unset a secret.
+                if !setting.isSecret || !text.isEmpty { flags.append("\(name)=\(text)") }
             }
         }
         return try SettingsReader.read(file: nil, environment: [:], flags: flags).settings
