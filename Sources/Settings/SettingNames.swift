@@ -15,6 +15,11 @@ extension Setting {
         }
     }
 
+    /// Whether a group is a member of a family, such as `mounts.media`, whose name the user has chosen.
+    static func isMember(_ group: String) -> Bool {
+        group.lastIndex(of: ".").map { isGroup("\(group[..<$0]).?") } ?? false
+    }
+
     /// The environment variable that sets the setting, such as `GIFREEL_SOURCES_ALLOW_PRIVATE`, with `NAME` for a chosen name.
     package var environmentName: String {
         "GIFREEL_" + name.replacing("*", with: "NAME").uppercased().replacing(".", with: "_")

@@ -4,6 +4,8 @@ internal import Yams
 struct SettingsFile {
     /// By the settings' full names.
     private(set) var entries: [String: SettingEntry] = [:]
+    /// The places of members of families that are named without a setting, by their full names.
+    private(set) var emptyMembers: [String: String] = [:]
 
     /// Reads the contents of the file.
     ///
@@ -40,15 +42,21 @@ struct SettingsFile {
             } else if let setting = Setting.named(name), node.mapping == nil || !Setting.isGroup(name) {
                 try add(node, of: setting, name, origin)
             } else if Setting.isGroup(name) {
-                if let inner = node.mapping {
-                    try collect(inner, prefix: name + ".", path)
-                } else if !Self.isNull(node) {
+                guard let inner = node.mapping ?? (Self.isNull(node) ? Node.Mapping([]) : nil) else {
                     throw SettingsError("\(origin): \(name) is a group of settings; it must hold names with values.")
                 }
+                try collect(inner, group: name, origin, path)
             } else {
                 throw .unknownName(name, origin: origin)
             }
         }
+    }
+
+    private mutating func collect(
+        _ settings: Node.Mapping, group: String, _ origin: String, _ path: String
+    ) throws(SettingsError) {
+        if settings.isEmpty, Setting.isMember(group) { emptyMembers[group] = origin }
+        try collect(settings, prefix: group + ".", path)
     }
 
     /// Collects members of a family from a list. Each item contains the name of the member beside its settings.
@@ -63,7 +71,7 @@ struct SettingsFile {
             }
             var settings = member
             settings["name"] = nil
-            try collect(settings, prefix: "\(prefix).\(name).", path)
+            try collect(settings, group: "\(prefix).\(name)", Self.origin(of: node, path), path)
         }
     }
 

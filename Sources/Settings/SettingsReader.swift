@@ -48,21 +48,24 @@ package enum SettingsReader {
     ) throws(SettingsError) -> Result {
         let flags = try parse(flags)
         let variables = try EnvironmentVariables(environment)
-        var contents: [String: SettingEntry] = [:]
-        if let file {
-            let text = try TextFile.read(file, as: "The configuration file \(file)")
-            contents = try SettingsFile(text: text, path: file).entries
+        let contents = try file.map { file throws(SettingsError) in
+            try SettingsFile(text: TextFile.read(file, as: "The configuration file \(file)"), path: file)
         }
-        let entries = contents.merging(variables.entries) { $1 }.merging(flags) { $1 }
+        let entries = (contents?.entries ?? [:]).merging(variables.entries) { $1 }.merging(flags) { $1 }
+        // Without its secret, a signing key would not exist, and the server would require no signature.
+        for (member, origin) in (contents?.emptyMembers ?? [:]).sorted(by: { $0.key < $1.key })
+        where !entries.keys.contains(where: { $0.hasPrefix(member + ".") }) {
+            throw SettingsError("\(origin): \(member) has no settings; give it some or remove it.")
+        }
         let settings = try settings(entries)
         try settings.validate()
         let overrides = variables.entries.filter { flags[$0.key] == nil }.sorted { $0.key < $1.key }
             .compactMap { name, entry in
-                contents[name].map { Override(setting: name, variable: entry.origin, overridden: $0.origin) }
+                contents?.entries[name].map { Override(setting: name, variable: entry.origin, overridden: $0.origin) }
             }
         return Result(
             settings: settings, origins: entries.mapValues(\.description), overrides: overrides,
-            ignoredVariables: variables.injected, fileHasSettings: !contents.isEmpty)
+            ignoredVariables: variables.injected, fileHasSettings: contents?.entries.isEmpty == false)
     }
 
     private static func settings(_ entries: [String: SettingEntry]) throws(SettingsError) -> Settings {

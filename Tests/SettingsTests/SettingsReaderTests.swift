@@ -88,6 +88,23 @@ import Testing
         #expect(try read("signing:\n  keys: [{name: blog, secret: a}]\n").signing.keys == [])
     }
 
+    @Test(arguments: [
+        ("signing:\n  keys:\n    blog:\n", "line 3: signing.keys.blog"),
+        ("signing:\n  keys:\n    blog: {}\n", "line 3: signing.keys.blog"),
+        ("signing:\n  keys:\n  - name: blog\n", "line 3: signing.keys.blog"),
+        ("signing.keys.blog: ~\n", "line 1: signing.keys.blog"),
+        ("mounts:\n  media:\n    # origin: https://a/\n", "line 2: mounts.media"),
+        ("purge:\n  hooks:\n    cdn: {}\n", "line 3: purge.hooks.cdn"),
+    ])
+    func aMemberOfAFamilyNeedsASetting(_ yaml: String, _ place: String) throws {
+        #expect(try complaint(yaml) == "DIR/settings.yaml, \(place) has no settings; give it some or remove it.")
+        let variables = [
+            "GIFREEL_SIGNING_KEYS_BLOG_SECRET": "a", "GIFREEL_MOUNTS_MEDIA_ORIGIN": "https://a/",
+            "GIFREEL_PURGE_HOOKS_CDN_URL": "https://a/",
+        ]
+        #expect(try read(yaml, variables).signing.named["blog"]?.secret == "a")
+    }
+
     /// Bytes of flags and variables that are not UTF-8 arrive as replacement characters.
     @Test(arguments: ["signing.keys", "admin.token", "pages.site_name", "cache.dir"])
     func aValueThatIsNotUTF8IsRefused(_ name: String) throws {
