@@ -81,6 +81,8 @@ final class AccessRecorder {
     static let batchSize = 512
     /// The number of text bytes at which a batch counts as full.
     static let batchText = 64 * 1024
+    /// The number of response bytes at which a batch counts as full, because limits of bytes count batches.
+    static let batchResponses = 4 << 20
 
     private let log: AccessLog
     /// The batch's methods never re-enter this object, so the runtime exclusivity check, a cost per request, is disabled.

@@ -47,13 +47,17 @@ package struct HTTPAccessRecord: ~Copyable {
 package struct HTTPAccessBatch: Sendable {
     private(set) var entries: [AccessEntry] = []
     private(set) var text: [UInt8] = []
+    private var responseBytes = 0
     /// The number of requests missing because the observer was too slow.
     package let lost: Int
 
     /// The number of requests in the batch.
     package var count: Int { entries.count }
 
-    var isFull: Bool { entries.count >= AccessRecorder.batchSize || text.count >= AccessRecorder.batchText }
+    var isFull: Bool {
+        entries.count >= AccessRecorder.batchSize || text.count >= AccessRecorder.batchText
+            || responseBytes >= AccessRecorder.batchResponses
+    }
 
     /// Bytes of memory held by the batch.
     var memory: Int { entries.capacity * MemoryLayout<AccessEntry>.stride + text.capacity }
@@ -69,12 +73,14 @@ package struct HTTPAccessBatch: Sendable {
         var entry = entry
         texts.forEach(lengthsIn: &entry) { text.append(contentsOf: $0) }
         entries.append(entry)
+        responseBytes += entry.bytes
     }
 
     /// - Parameter texts: The entry's texts, concatenated.
     mutating func append(_ entry: AccessEntry, texts: UnsafeRawBufferPointer) {
         text.append(contentsOf: texts)
         entries.append(entry)
+        responseBytes += entry.bytes
     }
 
     /// Calls `body` with each record, in order.

@@ -98,6 +98,22 @@ import Testing
         #expect(counts.value[1] > 0 && dropped.value == counts.value[1])
     }
 
+    @Test func largeResponsesArePostedWithoutWaitingForOtherRequests() {
+        let log = AccessLog(observers: [])
+        let recorder = AccessRecorder(log)
+        let nothing = UnsafeRawBufferPointer(start: nil, count: 0)
+        let texts = AccessTexts(method: nothing, target: nothing, requestID: nothing, cacheStatus: nothing)
+        let quarter = AccessEntry(bytes: AccessRecorder.batchResponses / 4)
+        for _ in 0..<2 {
+            recorder.record(quarter, texts)
+            recorder.record(quarter, texts: nothing)
+            recorder.record(quarter, texts)
+            #expect(log.take().batches.isEmpty)
+            recorder.record(quarter, texts: nothing)
+            #expect(log.take().batches.map(\.count) == [4] && recorder.isEmpty)
+        }
+    }
+
     @Test func clientFieldsAreWrittenOnlyIfEnabled() throws {
         var batch = HTTPAccessBatch()
         func text(_ string: StaticString) -> UnsafeRawBufferPointer { string.bytes }
