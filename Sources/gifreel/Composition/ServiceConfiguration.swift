@@ -29,7 +29,7 @@ package struct ServiceConfiguration: Sendable {
     /// The sources that are refused; nil for none.
     package var blocks: BlockList?
     package var webhooks: Webhooks.Policy
-    /// Sentences about secrets that may be guessed.
+    /// Sentences about secrets that may be guessed, or that are those of several keys.
     package var secretWarnings: [String]
     /// Requests that notify CDNs of purges.
     package var purgeHooks: [PurgeHook]
@@ -180,9 +180,9 @@ extension WebPolicy {
     }
 }
 
-/// Finds secrets that may be guessed.
+/// Finds secrets that may be guessed, or that are those of several keys.
 enum SecretStrength {
-    /// A sentence for each weak secret, without its value.
+    /// A sentence for each such secret, without its value.
     static func warnings(_ settings: Settings) -> [String] {
         let tokens = [
             ("admin.token", settings.admin.token, 16), ("admin.previous_token", settings.admin.previousToken, 16),
@@ -190,9 +190,13 @@ enum SecretStrength {
         ]
         let keys = settings.signing.keys.map { ("a signing key", $0 as String?, 32) }
         let named = settings.signing.named.sorted { $0.key < $1.key }.map { ("signing.keys.\($0).secret", $1.secret, 32) }
-        return (tokens + keys + named).compactMap { name, secret, length in
+        let weak = (tokens + keys + named).compactMap { name, secret, length in
             secret.flatMap { weakness(of: $0, length) }.map { "\(name) \($0) and may be guessed" }
         }
+        // The first key that verifies a signature decides.
+        var secrets = Set<String?>(settings.signing.keys)
+        return weak
+            + named.filter { !secrets.insert($0.1).inserted }.map { "\($0.0) is another key's too, whose hosts and rate apply" }
     }
 
     /// - Parameter length: The number of bytes at which a random text has enough entropy.

@@ -40,6 +40,19 @@ import Testing
         try blockUntil("the warning") { server.log.contains("admin.token has fewer than 16 bytes and may be guessed") }
     }
 
+    /// The hosts and the rate of the second key would be ignored without notice.
+    @Test(arguments: [
+        (["SIGNING_KEYS", "SIGNING_KEYS_BLOG_SECRET"], true), (["SIGNING_KEYS_ABC_SECRET", "SIGNING_KEYS_BLOG_SECRET"], true),
+        (["SIGNING_KEYS", "ADMIN_TOKEN", "WEBHOOKS_KEY"], false), (["SIGNING_KEYS_BLOG_SECRET"], false),
+    ])
+    func aSecretOfTwoKeysIsReported(_ names: [String], _ isReported: Bool) throws {
+        let secret = "an-example-key-of-at-least-32-bytes"
+        let variables = Dictionary(uniqueKeysWithValues: names.map { ("GIFREEL_\($0)", secret) })
+        let outcome = try check(variables, ["--set", "signing.keys.other.secret=\(secret)-2"])
+        let warning = "signing.keys.blog.secret is another key's too, whose hosts and rate apply"
+        #expect(outcome.code == 0 && outcome.log.contains(warning) == isReported && !outcome.log.contains(secret), "\(outcome)")
+    }
+
     @Test func theTokenBeforeNeedsItsSuccessor() throws {
         let outcome = try check(["GIFREEL_ADMIN_PREVIOUS_TOKEN": "4f1c9a0be7d25836"])
         #expect(outcome.code == 1 && outcome.log.contains("admin.token is not"), "\(outcome)")
