@@ -13,7 +13,7 @@ struct TrustedProxies: Sendable {
 
     /// The client of a request, with the number of list elements added by trusted proxies.
     struct Origin {
-        /// The client's address; nil for an untrusted peer on a Unix socket.
+        /// The client's address; nil for an untrusted peer on a Unix socket that is no proxy.
         let client: IPAddress?
         fileprivate let field: ForwardedField
         /// The number of list elements, counted from the end, that trusted proxies added; nil if the peer is not trusted.
@@ -29,29 +29,29 @@ struct TrustedProxies: Sendable {
         var isUnlistedProxy: Bool { !isTrusted && mayBeProxy && TrustedProxies.isInternal(client) }
     }
 
-    /// The client address if trusted proxies name none: the unspecified address, which indicates that there is none (RFC 4291
-    /// section 2.5.2). Such a client has neither the rights of a proxy nor those of a Unix socket's peer.
-    private static let unknownClient = IPAddress.v6(high: 0, low: 0)
+    /// The client address if trusted proxies name none, or behind an untrusted proxy on a Unix socket: the unspecified address,
+    /// which indicates that there is none (RFC 4291 section 2.5.2). Such a client has neither the rights of a proxy nor those of
+    /// a Unix socket's peer, which no limit of clients applies to.
+    static let unknownClient = IPAddress.v6(high: 0, low: 0)
 
     func contains(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
 
-    /// Whether a peer may be a proxy missing from the settings: it is untrusted, and its address belongs to this machine or a
-    /// private network. It counts as a proxy once a request from it has fields that proxies add.
+    /// Whether a peer may be a proxy missing from the settings: it is untrusted, and it uses a Unix socket, or its address
+    /// belongs to this machine or a private network. It counts as a proxy once a request from it has fields that proxies add.
     ///
     /// Many clients share the address of such a proxy, so limits that keep one client from excluding others do not apply to it.
     /// A client on the Internet cannot evade them by sending the fields, but a client that connects from a private address can.
     func mayBeUnlisted(_ peer: IPAddress?) -> Bool { Self.isInternal(peer) && !contains(peer) }
 
-    /// Loopback, private-use, shared (RFC 6598), link-local and unique local addresses.
+    /// Loopback, private-use, shared (RFC 6598), link-local and unique local addresses, and ``unknownClient``.
     private static let internalNetworks = ClientList(
         [
-            "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "::1",
-            "fc00::/7",
-            "fe80::/10",
+            "127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16", "::", "::1",
+            "fc00::/7", "fe80::/10",
         ].compactMap { ClientPattern($0) })
 
     private static func isInternal(_ peer: IPAddress?) -> Bool {
-        peer.map { internalNetworks.contains($0.unmapped) } ?? false
+        internalNetworks.contains((peer ?? unknownClient).unmapped)
     }
 
     /// Returns the client of a request: the peer, or the last address before the trusted proxies in the fields that they write.
@@ -60,7 +60,8 @@ struct TrustedProxies: Sendable {
     /// address (`unknown`, an obfuscated name) ends the search: the elements before it may be forged.
     func origin(peer: IPAddress?, head: RequestHead) -> Origin {
         guard !proxies.isEmpty, proxies.contains(peer) else {
-            return Origin(client: peer, field: field, trustedElements: nil, mayBeProxy: head.isForwarded)
+            let client = peer ?? (head.isForwarded ? Self.unknownClient : nil)
+            return Origin(client: client, field: field, trustedElements: nil, mayBeProxy: head.isForwarded)
         }
         var client = peer
         var count = 0

@@ -9,7 +9,8 @@ package struct HTTPRequest: ~Copyable {
     let origin: TrustedProxies.Origin
 
     /// The client's address: the peer's, or the address reported by a trusted proxy. Nil for an untrusted peer on a Unix
-    /// socket. The unspecified address `::` if a trusted proxy reports no valid address.
+    /// socket that is no proxy. The unspecified address `::` if a trusted proxy reports no valid address, or if an untrusted one
+    /// has none.
     package var clientAddress: IPAddress? { origin.client }
 
     package var method: HTTPMethod { head.pointee.method }

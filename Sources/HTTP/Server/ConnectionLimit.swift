@@ -124,13 +124,13 @@ final class ConnectionLimit: Sendable {
     /// Records that a connection's peer is a proxy missing from the settings.
     func recognizeProxy(_ connection: Connection) {
         connection.mayBeProxy = false
-        guard let peer = connection.peer else { return }
+        let network = ClientNetwork(connection.peer ?? TrustedProxies.unknownClient)
         let isNew = state.withLock { state in
-            state.unlisted.count < Self.mostUnlisted && state.unlisted.insert(ClientNetwork(peer)).inserted
+            state.unlisted.count < Self.mostUnlisted && state.unlisted.insert(network).inserted
         }
         guard isNew else { return }
         unlistedProxies.wrappingAdd(1, ordering: .relaxed)
-        report(.unlistedProxy(peer.unmapped))
+        report(.unlistedProxy(connection.peer?.unmapped))
     }
 
     func pause() { pausedLoops.wrappingAdd(1, ordering: .relaxed) }

@@ -176,7 +176,8 @@ package final class HTTPServer: Sendable {
 /// An event that may require an operator's attention.
 package enum HTTPServerEvent: Sendable, Equatable {
     /// Requests come through a proxy that is not in ``HTTPServerConfiguration/trustedProxies``. Reported once per proxy.
-    case unlistedProxy(IPAddress)
+    /// The address is nil for the Unix socket.
+    case unlistedProxy(IPAddress?)
     /// Connections were refused because their client was at its limit. Reported once a minute, with the latest client.
     ///
     /// - Parameter count: The refused connections of all clients since the last report.
@@ -189,7 +190,8 @@ extension HTTPServerEvent: CustomStringConvertible {
     /// A line for the log.
     package var description: String {
         switch self {
-        case .unlistedProxy(let peer): "clients behind \(peer) count as one: set server.trusted_proxies=\(peer)"
+        case .unlistedProxy(let peer?): "clients behind \(peer) count as one: set server.trusted_proxies=\(peer)"
+        case .unlistedProxy(nil): "clients behind the Unix socket count as one: set server.trusted_proxies=unix"
         case .refusedConnections(let peer, let count, let limit):
             "refused \(count) connections beyond server.max_connections_per_client (\(limit)), the last one from \(peer)"
         case .notAccepting(let error): "the system lets no connection be accepted: \(error)"

@@ -187,9 +187,9 @@ private func anyConnection() -> Connection {
     private func address(_ text: String) throws -> IPAddress { try #require(IPAddress(text)) }
 
     /// A connection from an address.
-    private func connection(_ text: String) throws -> Connection {
+    private func connection(_ text: String?) throws -> Connection {
         Connection(
-            socket: OwnedDescriptor(taking: open("/dev/null", O_RDWR | O_CLOEXEC)), generation: 1, peer: try address(text))
+            socket: OwnedDescriptor(taking: open("/dev/null", O_RDWR | O_CLOEXEC)), generation: 1, peer: try text.map(address))
     }
 
     @Test func aClientHasItsOwnLimit() throws {
@@ -223,6 +223,22 @@ private func anyConnection() -> Connection {
             limit.enter(connection)
             #expect(connection.mayBeProxy == mayBe, "\(peer)")
         }
+    }
+
+    @Test func aProxyOnTheUnixSocketThatIsNotListedIsReportedOnce() throws {
+        let events = Shared<[HTTPServerEvent]>([])
+        let limit = ConnectionLimit(100, perClient: 1) { event in events.update { $0.append(event) } }
+        for _ in 0..<2 {
+            let connection = try connection(nil)
+            limit.enter(connection)
+            #expect(connection.mayBeProxy)
+            limit.recognizeProxy(connection)
+            limit.leave(connection)
+        }
+        #expect(events.value == [.unlistedProxy(nil)] && limit.count == 0)
+        #expect(
+            "\(HTTPServerEvent.unlistedProxy(nil))"
+                == "clients behind the Unix socket count as one: set server.trusted_proxies=unix")
     }
 
     @Test func aRecognizedProxyCountsNoMoreAndNothingIsLeftOfItsCount() throws {

@@ -132,8 +132,26 @@ import Testing
             let trusting = try trustedProxies(["unix"], .xForwardedFor)
             let other = try trustedProxies(["10.0.0.0/8"], .xForwardedFor)
             #expect(trusting.origin(peer: nil, head: head).client?.description == "1.2.3.4")
-            #expect(other.origin(peer: nil, head: head).client == nil)
+            let origin = other.origin(peer: nil, head: head)
+            #expect(origin.client?.description == "::" && origin.isUnlistedProxy)
         }
+    }
+
+    /// A local process has no limit, but any client may be behind a proxy.
+    @Test(
+        arguments: [
+            ("X: y", nil), ("X-Forwarded-For: 1.2.3.4", "::"), ("Forwarded: for=1.2.3.4", "::"), ("Via: 1.1 a", "::"),
+            ("X-Real-IP: 1.2.3.4", "::"),
+        ] as [(String, String?)])
+    func clientsBehindAnUntrustedProxyOnAUnixSocketCountAsOne(_ field: String, _ client: String?) throws {
+        for proxies in [TrustedProxies(), try trustedProxies(["10.0.0.0/8"], .xForwardedFor)] {
+            try withHead(field) { head in
+                let origin = proxies.origin(peer: nil, head: head)
+                #expect(origin.client?.description == client && origin.isUnlistedProxy == (client != nil))
+            }
+            #expect(proxies.mayBeUnlisted(nil))
+        }
+        #expect(!(try trustedProxies(["unix"], .xForwardedFor).mayBeUnlisted(nil)))
     }
 
     @Test func clientsOfOneNetworkAreLimitedTogether() throws {
