@@ -81,7 +81,7 @@ package enum TextFile {
         return text
     }
 
-    /// The bytes of a file that a setting names. Blocks.
+    /// The bytes of a file that a setting names, without a byte order mark, which would be a part of a secret. Blocks.
     package static func bytes(of path: String, atMost limit: Int) throws(FileError) -> [UInt8] {
         var bytes: [UInt8] = []
         // A hyphen does not mean standard input, which a reload could not read again.
@@ -89,6 +89,6 @@ package enum TextFile {
             bytes += piece
             if bytes.count > limit { throw SystemError("read", code: EFBIG) }
         }
-        return bytes
+        return bytes.starts(with: [0xef, 0xbb, 0xbf]) ? Array(bytes.dropFirst(3)) : bytes
     }
 }

@@ -171,8 +171,8 @@ private enum MarkdownDocument {
               keys: {file: /run/secrets/keys}
             ```
 
-            White space around the secret is ignored. The file of a list, such as `signing.keys`, has one value per line. A file that is
-            missing, empty or not in UTF-8 stops the start. A reload reads it again. For systemd,
+            White space around the secret and a byte order mark are ignored. The file of a list, such as `signing.keys`, has one value
+            per line. A file that is missing, empty or not in UTF-8 stops the start. A reload reads it again. For systemd,
             [gifreel.service](../config/systemd/gifreel.service) shows how to pass a credential on.
 
             ## Kubernetes

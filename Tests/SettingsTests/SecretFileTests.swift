@@ -53,6 +53,17 @@ import Testing
         #expect(try read(yaml: "signing: {keys: {file: \(path)}}\n").settings.signing.keys == keys)
     }
 
+    /// As editors of Windows write them.
+    @Test func aByteOrderMarkIsNoPartOfASecret() throws {
+        let path = try directory.write("marked", "\u{feff}one\r\ntwo\r\n")
+        #expect(try read(["GIFREEL_SIGNING_KEYS_FILE": path]).settings.signing.keys == ["one", "two"])
+        let yaml = "\u{feff}signing: {keys: {file: \(path)}}\r\n"
+        #expect(try read(yaml: yaml).settings.signing.keys == ["one", "two"])
+        let empty = try directory.write("empty", "\u{feff}\r\n")
+        #expect(complaint(["GIFREEL_ADMIN_TOKEN_FILE": empty]).hasSuffix("is empty."))
+        #expect(try TextFile.bytes(of: path, atMost: 100).starts(with: "one".utf8))
+    }
+
     @Test func aFileThatIsNotUTF8IsRefused() throws {
         let path = directory.path("bytes")
         try Data([0x6b, 0xff, 0x80]).write(to: URL(fileURLWithPath: path))
