@@ -37,7 +37,12 @@ final class RateLimiter: Sendable {
 
     /// Changes the limit. Used tokens stay used; no bucket takes longer to fill than an empty one under the new limit.
     func setLimit(_ limit: RateLimit) {
-        state.withLock { $0.rate = TokenBucket.Rate(limit) }
+        let (now, rate) = (now(), TokenBucket.Rate(limit))
+        state.withLock { state in
+            guard rate != state.rate else { return }
+            state.rate = rate
+            for index in state.buckets.indices { state.buckets[index]?.tokens.forgive(at: now, rate) }
+        }
     }
 
     /// Takes a token from the client's bucket.
@@ -108,7 +113,7 @@ final class RateLimiter: Sendable {
 /// A token bucket, stored as the moment at which it is full again (the generic cell rate algorithm, ITU-T I.371).
 struct TokenBucket {
     /// How fast a bucket fills, and how much it holds.
-    struct Rate {
+    struct Rate: Equatable {
         /// Nanoseconds in which a bucket gains one token.
         let interval: UInt64
         /// Nanoseconds in which an empty bucket becomes full.
@@ -133,11 +138,17 @@ struct TokenBucket {
     ///
     /// - Returns: Nil on success; otherwise the seconds until the bucket has a token, at least 1.
     mutating func take(at now: UInt64, _ rate: Rate) -> Int? {
-        // A bucket that was used under a slower rate is at worst empty under this one.
-        let next = min(max(fullAt, now), now + rate.span) + rate.interval
+        // A bucket that was used under a slower rate gains tokens at this one even if the request is refused.
+        forgive(at: now, rate)
+        let next = max(fullAt, now) + rate.interval
         if next - now > rate.span { return Self.seconds(next - now - rate.span) }
         fullAt = next
         return nil
+    }
+
+    /// Makes the bucket at worst empty: it may have been used under a slower rate.
+    mutating func forgive(at now: UInt64, _ rate: Rate) {
+        fullAt = min(fullAt, now + rate.span)
     }
 
     /// Returns a token.

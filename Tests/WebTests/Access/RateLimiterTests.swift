@@ -1,6 +1,7 @@
 import Renditions
 import Synchronization
 import SystemIO
+import Telemetry
 import TestSupport
 import Testing
 
@@ -73,6 +74,46 @@ import Testing
         for _ in 0..<3 { limiter.charge(client, .max) }
         #expect(limiter.secondsUntilRepaid(by: client) == 3600)
         #expect(limiter.secondsUntilRepaid(by: try self.client("192.0.2.2")) == nil)
+    }
+
+    @Test func aRaisedLimitEndsRefusals() throws {
+        let limiter = RateLimiter(RateLimit(perMinute: 1, burst: 30), clock: time.clock)
+        let client = try client("192.0.2.1")
+        #expect((0..<31).map { _ in limiter.take(client) }.last == 60)
+        limiter.setLimit(RateLimit(perMinute: 6000, burst: 100))
+        #expect(limiter.take(client) == 1)
+        time.pass(0.5)
+        #expect((0..<50).allSatisfy { _ in limiter.take(client) == nil } && limiter.take(client) == 1)
+        // The same limit again, as by a reload of another setting, gives no tokens.
+        limiter.setLimit(RateLimit(perMinute: 6000, burst: 100))
+        #expect(limiter.take(client) == 1)
+        limiter.setLimit(RateLimit(perMinute: 1, burst: 2))
+        time.pass(60)
+        #expect((0..<3).map { _ in limiter.take(client) } == [nil, nil, 60])
+    }
+
+    @Test func aRaisedLimitOfAKeyEndsRefusals() throws {
+        let limits = KeyLimits(clock: time.clock, factory: PrometheusRegistry(MetricFamily.instruments))
+        func take(_ rate: RateLimit) -> Int? {
+            limits.allowance(SigningKey(secret: "a", name: "blog", rate: rate), otherwise: .unlimited).take(true)
+        }
+        let slow = RateLimit(perMinute: 1, burst: 30)
+        #expect((0..<31).map { _ in take(slow) }.last == 60)
+        let fast = RateLimit(perMinute: 6000, burst: 100)
+        #expect(take(fast) == 1)
+        time.pass(0.5)
+        #expect((0..<50).allSatisfy { _ in take(fast) == nil } && take(fast) == 1)
+    }
+
+    @Test func aRaisedLimitOfBytesEndsRefusals() throws {
+        let limiter = RateLimiter(RateLimit(perMinute: 1 << 20, burst: 1 << 20), clock: time.clock)
+        let client = try client("192.0.2.1")
+        for _ in 0..<2 { limiter.charge(client, 1 << 30) }
+        #expect(limiter.secondsUntilRepaid(by: client) == 3600)
+        limiter.setLimit(RateLimit(perMinute: 1 << 20, burst: 1 << 20))
+        #expect(limiter.secondsUntilRepaid(by: client) == 3600)
+        limiter.setLimit(RateLimit(perMinute: 1 << 40, burst: 1 << 40))
+        #expect(limiter.secondsUntilRepaid(by: client) == nil)
     }
 
     @Test func aFullTableForgetsTheFullestBucket() throws {
