@@ -136,6 +136,21 @@ import Testing
         }
     }
 
+    /// In small pictures with full chroma, single steps lose whole colours.
+    @Test(arguments: [(true, ChromaFormat.full, true), (false, .full, false), (true, .half, false)])
+    func smallPicturesWithFullChromaAreNotCoarserThanTheFirstGuess(
+        _ isSmall: Bool, _ chroma: ChromaFormat, _ isBounded: Bool
+    ) throws {
+        let first = 4
+        let content = PictureContent(isDrawing: true, isSmall: isSmall, chroma: chroma)
+        let tools = AV1Tools(content, AV1Tools.Work(frames: 4, pixels: 96 * 64 * 4, changedPixels: 1000)).forTrial
+        try Self.film(frames: 4).withUnsafeBytes { gif in
+            let trial = try QualityTrial(ScannedSource<GIFReader>(Transcoder(), gif), content)
+            let found = try AV1Tools.search.quantizer(trial, first: first) { AV1Settings(tools, quantizer: $0) }
+            #expect(isBounded ? found == first : found > first, "\(found)")
+        }
+    }
+
     @Test func vp9ReachesTheQualityOfH264() throws {
         let found = try trial(Self.film(frames: 8)) { trial -> (target: Double, reached: Double) in
             let settings = {

@@ -7,7 +7,7 @@ struct AVIFSettings: EncoderSettings {
     let reordersFrames = false
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "avif-30"
+    static let version = "avif-31"
 
     let plane: EncodedPlane
     private let tools: AV1Tools

@@ -9,7 +9,7 @@ struct AV1Settings: MP4EncoderSettings, Equatable {
     static let temporalMeanOffset = 0.0
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "aom-30"
+    static let version = "aom-31"
 
     /// 0…63: lower is better and larger.
     var quantizer: Int

@@ -17,8 +17,6 @@ struct QualitySearch {
     /// Beyond this difference, a corrected quantizer is tested, because the slope is only approximate.
     private static let far = 2.5
     private static let mostCorrections = 2
-    /// The most steps by which the result may be coarser than the first guess, if H.264 has its usual rate factor.
-    private static let mostStepsCoarser = 12
     /// The most steps by which the result may lie beyond both trials: a line through them is wrong far from both.
     private static let farthestBeyond = 4.0
     /// The approximate decibels per step of x264's rate factor.
@@ -32,7 +30,7 @@ struct QualitySearch {
     ) throws(TranscodeError) -> Int {
         guard let (target, steps) = try trial.target() else { return first }
         let more = Int((steps * Self.decibelsPerRateFactor / decibelsPerStep).rounded())
-        let coarsest = min(range.upperBound, first + Self.mostStepsCoarser + more)
+        let coarsest = min(range.upperBound, first + trial.mostStepsCoarser + more)
         func clamped(_ quantizer: Double) -> Int {
             Int(min(Double(coarsest), max(Double(range.lowerBound), quantizer)).rounded())
         }
@@ -112,6 +110,10 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
             pictures.append(try OwnedPlanes(copying: canvas, from: top, height: height))
         }
     }
+
+    /// The most steps by which the result may be coarser than the first guess, if H.264 has its usual rate factor. In small
+    /// pictures with full chroma, coarser steps hardly save bytes, and single steps lose whole colours.
+    var mostStepsCoarser: Int { content.chroma == .full && content.isSmall ? 0 : 12 }
 
     /// Returns the quality that the other encoder must reach, and the steps by which x264's rate factor is raised because the
     /// MP4 would be larger than its source. Nil if the animation has no picture.

@@ -4,7 +4,7 @@ internal import CMedia
 struct VP9Settings: EncoderSettings {
     static let encoder = "libvpx-vp9"
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    static let version = "vp9-29"
+    static let version = "vp9-30"
     static let missing = TranscodeError.encoderMissing(.webm)
     let reordersFrames = false
 
