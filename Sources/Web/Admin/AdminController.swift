@@ -152,9 +152,14 @@ struct AdminController: Sendable {
                 response.headers.append("Location", "/purges/\(id)")
                 return response
             } catch {
+                let detail =
+                    if case .purgeNotDurable = error {
+                        "The purge is in effect, but not on the disk yet: a restart may undo it. Repeat it later."
+                    } else {
+                        "The purge could not be made."
+                    }
                 return ProblemDocument.response(
-                    Problem(
-                        503, "overloaded", "The purge could not be completed.", retryAfter: 1, cause: error.description))
+                    Problem(503, "overloaded", detail, retryAfter: 1, cause: error.description))
             }
         }
     }

@@ -1,6 +1,7 @@
 import Fetch
 import HTTP
 import Logging
+import Store
 import SystemIO
 import TestSupport
 import Testing
@@ -147,6 +148,23 @@ import Testing
             for bad in ["/cache?url=nonsense", "/cache?url=http://a.test/a.gif&all=true"] {
                 #expect(try await web.request("GET", bad, headers: Self.token).status == 400, "\(bad)")
             }
+        }
+    }
+
+    @Test func aPurgeThatIsNotOnTheDiskIsReportedAsInEffect() async throws {
+        try await WebFixture.run(paths, configure) { web async throws in
+            _ = try await web.request("GET", web.target("png", "/c.gif"))
+            let address = "/cache?url=\(web.origin.url("/c.gif"))"
+            try web.cache.ledger.write(.normal) { database in
+                try database.execute(
+                    "CREATE TRIGGER refusal BEFORE INSERT ON purges BEGIN SELECT RAISE(ABORT, 'the disk is broken'); END")
+            }
+            let purged = try await web.request("DELETE", address, headers: Self.token)
+            #expect(purged.status == 503 && purged["retry-after"] == "1")
+            #expect(
+                purged.detail == "The purge is in effect, but not on the disk yet: a restart may undo it. Repeat it later.")
+            let listed = try await web.request("GET", address, headers: Self.token)
+            #expect((try listed.json()["renditions"] as? [Any])?.isEmpty == true)
         }
     }
 

@@ -92,7 +92,7 @@ final class WebFixture: Sendable {
     private let sender: Fetcher
     private let operatorClient: HTTPClient
     private let directory: URL
-    private let cache: Cache
+    let cache: Cache
     private let fetcher: Fetcher
     private let server: HTTPServer
     let admin = WorkThreads(count: 1, limit: 64, name: "test-admin")
