@@ -141,7 +141,7 @@ struct ClusterPurgerTests {
         let disk = try TestDisk()
         let purger = ClusterPurger.test(UnavailableCommands(), disk)
         let most = Int(PurgeTable.mostPending)
-        _ = try await disk.cache.purge((0..<most).map(purge), waitsForDisk: true)
+        try await disk.cache.purgeSlowly((0..<most).map(purge))
         for number in most...most + 1 { _ = await purger.make(url(number)) }
         #expect(try pending(disk) == [.all, url(most + 1)])
     }
@@ -155,7 +155,7 @@ struct ClusterPurgerTests {
         try await disk.cache.put("https://origin.test/other")
         let purger = ClusterPurger.test(link, disk)
         let most = Int(PurgeTable.mostPending)
-        _ = try await disk.cache.purge((0..<most).map(purge), waitsForDisk: true)
+        try await disk.cache.purgeSlowly((0..<most).map(purge))
         // Thousands of sweeps, each with its transaction, would come before the one that the test waits for.
         try disk.ledger.write(.full) { try $0.run("UPDATE purges SET swept = 1") }
         _ = await purger.make(url(most))
@@ -223,12 +223,82 @@ struct ClusterPurgerTests {
         let purger = ClusterPurger.test(link, disk)
         _ = await purger.make(url(1))
         #expect(try pending(disk).isEmpty)
-        #expect(await disk.cache.unrecordedPurges().count == 1)
+        #expect(disk.cache.unrecordedPurges.count == 1)
         let isReady = Mutex(false)
         let task = Task { try await purger.follow { isReady.withLock { $0 = true } } }
         defer { task.cancel() }
         try await waitUntil("the node takes part") { isReady.withLock { $0 } }
         #expect(try server.run("XLEN", "{test}:v1:purges") == ":2\r\n")
+    }
+
+    @Test func aPurgeMadeAloneIsAddedAlthoughTheDiskStalls() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let disk = try TestDisk()
+        let purger = ClusterPurger.test(link, disk)
+        let stall = Stall()
+        try await stall.begin { [ledger = disk.ledger] wait in _ = try? ledger.write(.normal) { _ in wait() } }
+        defer { stall.end() }
+        // The second waits until the transaction of the first has ended.
+        for number in 1...2 { _ = await purger.make(url(number)) }
+        let task = Task { try await purger.follow() }
+        defer { task.cancel() }
+        try await waitUntil("the purge is in the stream") {
+            try server.run("XRANGE", "{test}:v1:purges", "-", "+").contains("https://origin.test/2")
+        }
+    }
+
+    @Test func onePurgeOfEverythingStandsForThoseThatTheMemoryIsNotToHold() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (link, second) = (
+            try await RedisLink.connected(server.unixAddress), try await RedisLink.connected(server.unixAddress)
+        )
+        defer {
+            link.close()
+            second.close()
+        }
+        let disk = try TestDisk()
+        let (cache, kept) = (disk.cache, "https://origin.test/kept")
+        try await cache.put(kept)
+        let hasKept = {
+            try await cache.rendition(for: AliasKey(sourceURL: kept, rendition: "mp4"), countsMiss: false) != nil
+        }
+        let purger = ClusterPurger.test(link, disk, unwrittenLimit: 400)
+        let isReady = Mutex(false)
+        let task = Task {
+            // On a busy machine, a command may miss its limit.
+            while !Task.isCancelled { try? await purger.follow { isReady.withLock { $0 = true } } }
+        }
+        defer { task.cancel() }
+        try await waitUntil("the node takes part") { isReady.withLock { $0 } }
+        let stall = Stall()
+        try await stall.begin { [ledger = disk.ledger] wait in _ = try? ledger.write(.normal) { _ in wait() } }
+        defer { stall.end() }
+
+        let other = PurgeStream.test(second)
+        let identity = try await other.oldest().text("s") ?? ""
+        var last = StreamID.zero
+        for start in stride(from: 0, to: 1200, by: 200) {
+            let added = try await other.add((start..<start + 200).map(purge), to: identity, isLate: false)
+            last = try #require(added.ids.last)
+            if start == 200 {
+                try await waitUntil("those that it holds") { purger.position >= last }
+                #expect(try await hasKept())
+            }
+        }
+        try await waitUntil("the purge of everything") { try await !hasKept() }
+        #expect(purger.position < last)
+
+        stall.end()
+        try await waitUntil("all to be read") { purger.position >= last }
+        try await cache.put(kept)
+        #expect(try await hasKept())
+        try await waitUntil("all to be on the disk") {
+            try disk.ledger.read { try PurgeTable($0).all().count } == 1201
+        }
     }
 }
 
@@ -289,38 +359,4 @@ private final class ReplacedConnection: RedisCommands {
         onReplacement()
         return [.none]
     }
-}
-
-/// Runs work at once, and keeps it while it is stalled.
-private final class StallingDisk: BlockingWork {
-    private struct State {
-        var isStalled = false
-        var waiting: [Work] = []
-    }
-
-    private let state = Mutex(State())
-
-    var waiting: Int { state.withLock { $0.waiting.count } }
-
-    func submit(_ work: @escaping Work) -> Bool {
-        let isStalled = state.withLock { state in
-            if state.isStalled { state.waiting.append(work) }
-            return state.isStalled
-        }
-        if !isStalled { work() }
-        return true
-    }
-
-    func stall() { state.withLock { $0.isStalled = true } }
-
-    func resume() {
-        let waiting = state.withLock { state in
-            state.isStalled = false
-            defer { state.waiting = [] }
-            return state.waiting
-        }
-        for work in waiting { work() }
-    }
-
-    func close() {}
 }

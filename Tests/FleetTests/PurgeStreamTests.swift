@@ -587,6 +587,42 @@ import Testing
         try await waitUntil("the purge to be complete") { try await one.cluster.purger.progress(of: id)?.isComplete == true }
     }
 
+    @Test func purgesOfOthersTakeEffectAsTheyArriveAlthoughTheDiskStalls() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let (one, two) = (try TestNode("one", server.unixAddress), try TestNode("two", server.unixAddress))
+        try await one.joined()
+        try await two.joined()
+        let urls = (1...4).map { "https://origin.test/\($0)" }
+        for url in urls { try await two.put(url) }
+        let stall = Stall()
+        try await stall.begin { [ledger = two.cache.ledger] wait in _ = try? ledger.write(.normal) { _ in wait() } }
+        defer { stall.end() }
+        var ids: [String] = []
+        for (index, url) in urls.enumerated() {
+            // The node follows the stream again on a new connection, too.
+            if index == 2 { try server.run("CLIENT", "KILL", "TYPE", "normal") }
+            #expect(await two.has(url))
+            let report = await one.cluster.purger.broadcast(.url(url), within: .milliseconds(200))
+            #expect(!report.isComplete)
+            ids.append(try #require(report.id))
+            try await waitUntil("the effect") { await !two.has(url) }
+        }
+        #expect(two.purges == urls.map { .url($0) })
+        // Only the other node has them on its disk.
+        for id in ids {
+            try await waitUntil("the entry") { (try? await one.cluster.purger.progress(of: id))?.acknowledged == 1 }
+        }
+        stall.end()
+        for id in ids {
+            try await waitUntil("the purge to be complete") {
+                (try? await one.cluster.purger.progress(of: id))?.isComplete == true
+            }
+            let row = try two.cache.ledger.read { try PurgeTable($0).purge(withToken: id) }
+            #expect(row?.entry?.isEmpty == false)
+        }
+    }
+
     @Test func aStoppedNodeDelaysAPurgeByTwoSecondsAtMost() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

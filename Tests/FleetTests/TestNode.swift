@@ -87,6 +87,15 @@ extension Cache {
         return try Cache(configuration: configuration, owners: [PurgeTables.owned], clock: time)
     }
 
+    /// Purges, and waits however long the disk takes.
+    func purgeSlowly(_ purges: [Purge]) async throws {
+        for purge in purges { announce(purge) }
+        let result = await withCheckedContinuation { continuation in
+            writeAnnounced(purges, completion: { continuation.resume(returning: $0) })
+        }
+        _ = try result.get()
+    }
+
     /// Publishes a rendition of a source, whose request began at an epoch.
     func put(_ url: String, epoch: Epoch? = nil) async throws {
         let epoch = epoch ?? self.epoch
@@ -133,17 +142,52 @@ final class TestDisk: Sendable {
     var ledger: Ledger { cache.ledger }
 }
 
+/// Runs work at once, and keeps it while it is stalled.
+final class StallingDisk: BlockingWork {
+    private struct State {
+        var isStalled = false
+        var waiting: [Work] = []
+    }
+
+    private let state = Mutex(State())
+
+    var waiting: Int { state.withLock { $0.waiting.count } }
+
+    func submit(_ work: @escaping Work) -> Bool {
+        let isStalled = state.withLock { state in
+            if state.isStalled { state.waiting.append(work) }
+            return state.isStalled
+        }
+        if !isStalled { work() }
+        return true
+    }
+
+    func stall() { state.withLock { $0.isStalled = true } }
+
+    /// Runs what was kept, in order, and then all further work at once.
+    func resume() {
+        while let work = state.withLock({ state -> Work? in
+            state.isStalled = !state.waiting.isEmpty
+            return state.isStalled ? state.waiting.removeFirst() : nil
+        }) { work() }
+    }
+
+    func close() {}
+}
+
 extension ClusterPurger {
     /// A purger without a node around it.
     ///
     /// - Parameter commands: The connection over which purges are added; nil for that of the stream.
     static func test(
         _ stream: any RedisCommands, adding commands: (any RedisCommands)? = nil, _ disk: TestDisk,
-        _ meter: ClusterMeter = ClusterMeter()
+        _ meter: ClusterMeter = ClusterMeter(), unwrittenLimit: Int = 10_000
     ) -> ClusterPurger {
         let context = ClusterContext.test(commands ?? stream, meter)
         let thread = WorkThreads(count: 1, limit: 64, name: "test-disk")
-        return ClusterPurger(context, reading: stream, NodeRegistry(context), disk.cache, thread, ClusterHandlers { _ in })
+        return ClusterPurger(
+            context, reading: stream, NodeRegistry(context), disk.cache, thread, ClusterHandlers { _ in },
+            unwrittenLimit: unwrittenLimit)
     }
 }
 

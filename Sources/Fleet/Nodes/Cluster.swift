@@ -32,7 +32,6 @@ package final class Cluster: Sendable {
     private var time: TimeSource { context.time }
     private let tasks = Mutex<[Task<Void, Never>]>([])
     private let reconnected = AsyncSignal()
-    private let isSavingClock = Atomic(false)
 
     /// Blocks.
     ///
@@ -128,6 +127,7 @@ package final class Cluster: Sendable {
         stop()
         purger.fallBehind()
         for task in tasks.withLock({ $0 }) { await task.value }
+        await purger.waitForWrites()
         if wasTakingPart { await purger.saveClock() }
         await prewarm.leave()
         await registry.remove(registry.name, context)
@@ -237,12 +237,7 @@ package final class Cluster: Sendable {
             }
             try? await ClusterTime.ask(context, cache.sharedClock)
             // If heartbeats waited for a disk that stalls, purges would complete without this node.
-            if purger.isTakingPart, !isSavingClock.exchange(true, ordering: .relaxed) {
-                Task(executorPreference: executor) {
-                    await self.purger.saveClock()
-                    self.isSavingClock.store(false, ordering: .relaxed)
-                }
-            }
+            if purger.isTakingPart { Task(executorPreference: executor) { await self.purger.saveClock() } }
             beats += 1
             // For reports only: a purge looks up the nodes itself.
             if beats.isMultiple(of: timings.beatsPerLook) {

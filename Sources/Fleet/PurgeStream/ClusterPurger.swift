@@ -12,11 +12,26 @@ internal import SystemIO
 /// matters: a purge counts the nodes that are listed after its entry was added, and a node that is listed later finds the
 /// entry.
 package final class ClusterPurger: Sendable {
+    /// An entry of the stream.
+    private struct ReadEntry {
+        let id: StreamID
+        /// Nil if the entry is no purge, or one that cannot be read.
+        let purge: Purge?
+        /// Whether this node learned of the purge from the entry.
+        let isNew: Bool
+    }
+
     private struct State {
         /// The position in the ledger once it has recorded everything; nil before it was read.
         var saved: PurgePosition?
-        /// All purges up to here are applied.
+        /// All purges up to here are in effect.
         var position = StreamID.zero
+        /// What was read and waits for the disk, in order.
+        var unwritten: [ReadEntry] = []
+        /// The number of transactions with earlier entries that the disk has not answered yet.
+        var writing = 0
+        /// Entries on the disk whose acknowledgements were not sent yet, with what their purges removed.
+        var unacknowledged: [(id: StreamID, counts: PurgeCounts)] = []
         /// The number of connections of the stream so far.
         var connections = 0
         /// The number of times that ``saved`` could not be read.
@@ -31,12 +46,18 @@ package final class ClusterPurger: Sendable {
         /// What this node's latest purges removed, by token, until their entries are passed; nil if the purge is not durable.
         var own: [String: PurgeCounts?] = [:]
         var onLatePurge: @Sendable (PurgeScope) -> Void = { _ in }
+
+        var isWritten: Bool { unwritten.isEmpty && writing == 0 }
     }
 
     private static let lookInterval: Duration = .milliseconds(100)
     /// The number of pending purges that are added to the stream at once.
     private static let batchSize = 200
     private static let ownLimit = 4096
+    /// How long entries wait for the disk before the next ones are read.
+    private static let writeLimit: Duration = .seconds(1)
+    /// How long they wait if too many do.
+    private static let fullLimit: Duration = .seconds(5)
     /// The number of latest purges that are added again if the stream has lost them.
     private static let repeatedLimit = 256
     /// The number of attempts to read the position, after which it counts as lost.
@@ -44,6 +65,8 @@ package final class ClusterPurger: Sendable {
 
     private let state = Mutex(State())
     private let waiters = Mutex<[StreamID: AsyncSignal]>([:])
+    private let writes = Waiters()
+    private let isSavingClock = Atomic(false)
     private let context: ClusterContext
     /// The stream over the connection of commands.
     private let stream: PurgeStream
@@ -53,14 +76,18 @@ package final class ClusterPurger: Sendable {
     private let cache: Cache
     private let disk: any BlockingWork
     private let handlers: ClusterHandlers
+    private let unwrittenLimit: Int
     private var meter: ClusterMeter { context.meter }
     private var time: TimeSource { context.time }
 
-    /// - Parameter commands: The connection for reads that wait for entries.
+    /// - Parameters:
+    ///   - commands: The connection for reads that wait for entries.
+    ///   - unwrittenLimit: The number of new purges that wait for the disk, beyond which one of everything stands for more.
     init(
         _ context: ClusterContext, reading commands: any RedisCommands, _ registry: NodeRegistry, _ cache: Cache,
-        _ disk: any BlockingWork, _ handlers: ClusterHandlers
+        _ disk: any BlockingWork, _ handlers: ClusterHandlers, unwrittenLimit: Int = 10_000
     ) {
+        self.unwrittenLimit = unwrittenLimit
         self.context = context
         stream = PurgeStream(context: context)
         var context = context
@@ -86,7 +113,7 @@ package final class ClusterPurger: Sendable {
     /// The identity of the stream that was followed last; empty before it is known.
     private var streamIdentity: String { state.withLock { $0.saved?.stream ?? "" } }
 
-    /// All purges of the stream up to here are applied.
+    /// All purges of the stream up to here are in effect. Those that are acknowledged are on the disk, too.
     var position: StreamID { state.withLock(\.position) }
 
     /// Makes the node catch up before it takes part again, because it was not listed as live for a while.
@@ -222,7 +249,8 @@ package final class ClusterPurger: Sendable {
 
     // MARK: Following
 
-    /// Catches up, then follows the stream until an error or until the node falls behind.
+    /// Catches up, then follows the stream until an error or until the node falls behind. Purges take effect as they arrive; the
+    /// node acknowledges them, and begins to take part, when the disk has answered.
     ///
     /// - Parameter onReady: Called when the node begins to take part in the cluster.
     func follow(_ onReady: @Sendable () -> Void = {}) async throws(RedisError) {
@@ -236,21 +264,33 @@ package final class ClusterPurger: Sendable {
         try await registry.register(followed.context)
         try await catchUp(saved)
         try await addPending()
-        guard try await registry.join(followed.context, at: position) else { return }
-        state.withLock { $0.isReady = true }
-        // This node has applied the purges that the former process has not.
-        if let name = state.withLock({ $0.formerName.take() }), name != registry.name {
-            await registry.remove(name, followed.context)
-        }
-        await saveClock()
-        onReady()
+        var hasJoined = false
         defer { fallBehind() }
-        while !Task.isCancelled, isTakingPart, state.withLock({ $0.connections == connection }) {
+        while true {
+            if !hasJoined, state.withLock(\.isWritten) {
+                guard try await registry.join(followed.context, at: position) else { return }
+                hasJoined = true
+                state.withLock { $0.isReady = true }
+                // This node has applied the purges that the former process has not.
+                if let name = state.withLock({ $0.formerName.take() }), name != registry.name {
+                    await registry.remove(name, followed.context)
+                }
+                saveClock {}
+                onReady()
+            }
+            guard !Task.isCancelled, hasJoined ? isTakingPart : registry.isRegistered,
+                state.withLock({ $0.connections == connection })
+            else { return }
             let (entries, isTrimmed) = try await followed.newEntries(after: position)
             if isTrimmed { await missed(.certain, isReported: true, isTrimmed: true) }
             try await apply(entries, areMissed: false)
             try await addPending()
         }
+    }
+
+    /// Waits until the disk has written all that was read.
+    func waitForWrites() async {
+        await writes.wait { state.withLock(\.isWritten) }
     }
 
     /// Applies the stream's entries that this node does not know, and marks purges that the stream has lost to be added again.
@@ -289,14 +329,16 @@ package final class ClusterPurger: Sendable {
             return !isTrimmed
         }
         let reached = PurgePosition(stream: identity, id: last)
-        await cache.record { database in
-            try PurgeTables(database).setPosition(reached)
-            for purge in lost { try PurgeTable(database).setEntry(nil, ofToken: purge.token) }
-        }
+        // The position must not be on the disk before the purges.
+        writeNext(isRequired: true)
         state.withLock { state in
             // Another stream, or one that has lost its end, may be at an earlier position.
             (state.saved, state.position) = (reached, last)
             state.sentUnrecorded.formIntersection(tokens)
+        }
+        await cache.record { database in
+            try PurgeTables(database).setPosition(reached)
+            for purge in lost { try PurgeTable(database).setEntry(nil, ofToken: purge.token) }
         }
     }
 
@@ -315,7 +357,8 @@ package final class ClusterPurger: Sendable {
         await handlers.revalidate(gap)
     }
 
-    /// Applies entries, with the position in the same transaction, and acknowledges them if they are durable.
+    /// Lets the purges of entries take effect, and acknowledges what is on the disk. Waits for a disk that stalls only once, for
+    /// ``writeLimit``.
     ///
     /// - Parameters:
     ///   - areMissed: Whether the entries were added while this node did not follow the stream. Known entries are not reported.
@@ -324,41 +367,82 @@ package final class ClusterPurger: Sendable {
     private func apply(
         _ entries: [StreamEntry], areMissed: Bool, knownAfter acknowledged: StreamID = .zero, savingPosition: Bool = true
     ) async throws(RedisError) {
-        guard let last = entries.last else { return }
-        let found = entries.filter { !$0.isGenesis }
-        if found.contains(where: { $0.purge == nil }) {
+        guard let last = entries.last else { return try await acknowledge() }
+        if entries.contains(where: { !$0.isGenesis && $0.purge == nil }) {
             // A purge that cannot be read may cover anything.
             await handlers.revalidate(.certain)
         }
-        let purges = found.compactMap { entry in entry.purge.map { (entry: entry, purge: $0) } }
-        let new = purges.filter { !cache.purges.isKnown($0.purge.token) }
-        let known = purges.filter { cache.purges.isKnown($0.purge.token) }
+        var read: [ReadEntry] = []
+        for entry in entries {
+            let purge = entry.purge
+            let isNew = purge.map { cache.announce($0) } ?? false
+            if isNew || entry.id > acknowledged { read.append(ReadEntry(id: entry.id, purge: purge, isNew: isNew)) }
+            if let purge, isNew, areMissed || entry.isLate { state.withLock(\.onLatePurge)(purge.scope) }
+        }
+        meter.update { $0.purgesApplied += Int64(read.count(where: \.isNew)) }
         let position = PurgePosition(stream: streamIdentity, id: last.id)
-        let passed = known.map { ($0.entry.id.description, $0.purge.token) }
-        var counts: [String: PurgeCounts] = [:]
-        var isDurable = true
-        do throws(CacheError) {
-            let result = try await cache.purge(new.map(\.purge), waitsForDisk: true) { database in
-                for (entry, token) in passed { try PurgeTable(database).setEntry(entry, ofToken: token) }
-                if savingPosition { try PurgeTables(database).setPosition(position) }
-            }
-            if let first = new.first { counts[first.purge.token] = result }
-        } catch {
-            isDurable = false
-        }
-        let onLatePurge = state.withLock { state in
-            for (_, purge) in known {
-                if let own = state.own.removeValue(forKey: purge.token) { counts[purge.token] = own ?? counts[purge.token] }
-            }
+        let (wasWritten, isFull) = state.withLock { state in
             if savingPosition { (state.saved, state.position) = (position, last.id) }
-            return state.onLatePurge
+            defer { state.unwritten += read }
+            return (state.isWritten, state.unwritten.count(where: \.isNew) > unwrittenLimit)
         }
-        meter.update { $0.purgesApplied += Int64(new.count) }
-        for (entry, purge) in new where areMissed || entry.isLate { onLatePurge(purge.scope) }
-        guard isDurable else { return }
-        let due = new + known.filter { $0.entry.id > acknowledged }
-        try await followed.acknowledge(
-            due.map { ($0.entry.id, counts[$0.purge.token] ?? PurgeCounts()) }, at: cache.sharedClock.earliest)
+        writeNext()
+        if wasWritten || isFull {
+            let limit = isFull ? Self.fullLimit : Self.writeLimit
+            await writes.wait(within: limit, by: time) { state.withLock(\.isWritten) }
+        }
+        if !state.withLock(\.isWritten) {
+            cache.forgetHotObjects(of: read.filter(\.isNew).compactMap(\.purge))
+            if isFull {
+                // It covers what arrives until it is written, too.
+                _ = try? await cache.purge(.all)
+                await waitForWrites()
+            }
+        }
+        try await acknowledge()
+    }
+
+    /// Has the disk write all entries that wait for it, with the position, in one transaction. The next ones follow.
+    ///
+    /// - Parameter isRequired: Whether the entries are queued even if earlier ones are not written.
+    private func writeNext(isRequired: Bool = false) {
+        let (read, position) = state.withLock { state -> ([ReadEntry], PurgePosition?) in
+            guard state.writing == 0 || isRequired, !state.unwritten.isEmpty else { return ([], nil) }
+            state.writing += 1
+            defer { state.unwritten = [] }
+            return (state.unwritten, state.saved)
+        }
+        if read.isEmpty { return }
+        // The row of a new purge has its entry.
+        let passed = read.filter { !$0.isNew }.compactMap { entry in entry.purge.map { (entry.id.description, $0.token) } }
+        cache.writeAnnounced(read.compactMap(\.purge)) { database in
+            for (entry, token) in passed { try PurgeTable(database).setEntry(entry, ofToken: token) }
+            if let position { try PurgeTables(database).setPosition(position) }
+        } completion: { [self] result in
+            state.withLock { state in
+                state.writing -= 1
+                var counts = (try? result.get()) ?? PurgeCounts()
+                for entry in read {
+                    guard let purge = entry.purge else { continue }
+                    let own = state.own.removeValue(forKey: purge.token)
+                    // Acknowledged only if it is durable.
+                    guard case .success = result else { continue }
+                    state.unacknowledged.append((entry.id, entry.isNew ? counts : own.flatMap(\.self) ?? PurgeCounts()))
+                    if entry.isNew { counts = PurgeCounts() }
+                }
+            }
+            writes.notify()
+            writeNext()
+        }
+    }
+
+    /// Acknowledges the entries that the disk has written.
+    private func acknowledge() async throws(RedisError) {
+        let written = state.withLock { state in
+            defer { state.unacknowledged = [] }
+            return state.unacknowledged
+        }
+        try await followed.acknowledge(written, at: cache.sharedClock.earliest)
     }
 
     /// Adds the purges that the stream does not have, so that the other nodes apply them.
@@ -367,7 +451,7 @@ package final class ClusterPurger: Sendable {
             // If the ledger cannot be changed, purges that were added stay pending.
             let limit = Self.batchSize + state.withLock { $0.sentUnrecorded.count }
             let rows = await read { try PurgeTable($0).pending(limit: limit) } ?? []
-            let pending = await rows + cache.unrecordedPurges().filter { $0.entry == nil }
+            let pending = rows + cache.unrecordedPurges.filter { $0.entry == nil }
             let unsent = state.withLock { state in
                 state.sentUnrecorded.formIntersection(pending.map(\.token))
                 return pending.filter { !state.sentUnrecorded.contains($0.token) && !state.sending.contains($0.token) }
@@ -405,15 +489,27 @@ package final class ClusterPurger: Sendable {
         }
     }
 
-    /// Saves the state of the cluster's clock for the next process, and that this node takes part now.
+    /// Saves the state of the cluster's clock for the next process, and that this node takes part now. Returns at once if the
+    /// disk has not saved an earlier state yet.
     func saveClock() async {
-        guard let sample = cache.sharedClock.saved else { return }
+        await withCheckedContinuation { continuation in saveClock { continuation.resume() } }
+    }
+
+    private func saveClock(_ completion: @escaping @Sendable () -> Void) {
+        guard let sample = cache.sharedClock.saved, !isSavingClock.exchange(true, ordering: .relaxed) else {
+            return completion()
+        }
         let (now, name) = (cache.sharedClock.monotonic, registry.name)
-        _ = await disk.run { [cache] in
+        let work = { @Sendable [self] in
             try? cache.ledger.write(.normal) {
                 try PurgeTables($0).setClock(sample, ofBoot: ClusterTime.boot, part: now, as: name)
             }
+            isSavingClock.store(false, ordering: .relaxed)
+            completion()
         }
+        guard !disk.submit(work) else { return }
+        isSavingClock.store(false, ordering: .relaxed)
+        completion()
     }
 
     /// Counts the purges that the stream does not have.

@@ -405,10 +405,8 @@ package final class Cache: Sendable {
     /// The cluster's clock, by which purges of other nodes are compared with what is stored.
     package var sharedClock: SharedClock { context.sharedClock }
 
-    /// Returns the purges that exist only in memory, because they could not be written.
-    package func unrecordedPurges() async -> [Purge] {
-        await purgers.threads.run { [context] in context.changes.withLock { $0.unrecordedPurges } } ?? []
-    }
+    /// The purges that exist only in memory, because they could not be written or wait for the disk. Never waits for a disk.
+    package var unrecordedPurges: [Purge] { context.purges.announced + context.status.unrecordedPurges.withLock(\.self) }
 
     /// Registers a function to call for each purge that takes effect, before the purging call returns. It must not block.
     package func observePurges(_ observer: @escaping @Sendable (PurgeScope) -> Void) {
@@ -446,25 +444,47 @@ package final class Cache: Sendable {
     /// power loss. The counts include what an earlier purge covers and no sweep has removed yet. The purges take effect
     /// before the disk has answered.
     ///
-    /// - Parameters:
-    ///   - waitsForDisk: Whether to wait for a disk that stalls, instead of throwing.
-    ///   - change: A change to other owners' tables in the same transaction. If the transaction fails, the change is retried with
-    ///     later ones.
+    /// - Parameter change: A change to other owners' tables in the same transaction. If the transaction fails, the change is
+    ///   retried with later ones.
     /// - Throws: ``CacheError/purgeNotDurable(cause:)`` if the purges may hold only until the next start, ``CacheError/closed``.
     package func purge(
-        _ purges: [Purge], waitsForDisk: Bool = false, with change: @escaping Ledger.Change = { _ in }
+        _ purges: [Purge], with change: @escaping Ledger.Change = { _ in }
     ) async throws(CacheError) -> PurgeCounts {
-        for purge in purges where context.purges.announce(purge) {
-            context.hot.remove(purge.scope, removed: [])
-            notifyObservers(of: purge.scope)
-        }
-        let work = { @Sendable [self] in apply(purges, with: change, isObserved: false) }
-        let result = waitsForDisk ? await purgers.threads.run(work) : await purgers.run(isRequired: true, work)
+        for purge in purges { announce(purge) }
+        let result = await purgers.run(isRequired: true) { [self] in apply(purges, with: change, isObserved: false) }
         if let result { return try result.get() }
         guard !isClosed.load(ordering: .relaxed) else { throw .closed }
-        // Only the disk knows which objects in memory the purged aliases led to.
-        for purge in purges { context.hot.remove(purge.scope, removed: nil) }
+        forgetHotObjects(of: purges)
         throw .purgeNotDurable(cause: "the disk does not answer")
+    }
+
+    /// Lets a purge take effect before ``writeAnnounced(_:with:completion:)``, which has to follow, makes it durable. Never waits
+    /// for a disk.
+    ///
+    /// - Returns: False if the purge is known.
+    @discardableResult
+    package func announce(_ purge: Purge) -> Bool {
+        guard context.purges.announce(purge) else { return false }
+        context.hot.remove(purge.scope, removed: [])
+        notifyObservers(of: purge.scope)
+        return true
+    }
+
+    /// Writes announced purges as ``purge(_:with:)`` does, in the order of the calls, and returns at once.
+    ///
+    /// - Parameter completion: Receives the result when the disk has answered. It must not block.
+    package func writeAnnounced(
+        _ purges: [Purge], with change: @escaping Ledger.Change = { _ in },
+        completion: @escaping @Sendable (Result<PurgeCounts, CacheError>) -> Void
+    ) {
+        let isAccepted = purgers.threads.submit { [self] in completion(apply(purges, with: change, isObserved: false)) }
+        if !isAccepted { completion(.failure(.closed)) }
+    }
+
+    /// Removes from memory what purges may cover, because the disk does not answer: only the disk knows which objects in memory
+    /// the purged aliases led to.
+    package func forgetHotObjects(of purges: [Purge]) {
+        for purge in purges { context.hot.remove(purge.scope, removed: nil) }
     }
 
     private func notifyObservers(of scope: PurgeScope) {

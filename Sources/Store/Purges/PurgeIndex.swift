@@ -66,8 +66,8 @@ package final class PurgeIndex: Sendable {
         var entries: [(sequence: Int64, purge: Purge)] = []
         var tokens: [String: Int64] = [:]
         var unswept: Set<Int64> = []
-        /// The tokens of purges that have no sequence yet, and the number of all purges announced so far.
-        var announced: Set<String> = []
+        /// The purges that have no sequence yet, by token, and the number of all purges announced so far.
+        var announced: [String: Purge] = [:]
         var announcements = 0
     }
 
@@ -105,7 +105,8 @@ package final class PurgeIndex: Sendable {
     /// - Returns: False if the purge is known.
     func announce(_ purge: Purge) -> Bool {
         state.withLock { state in
-            guard state.tokens[purge.token] == nil, state.announced.insert(purge.token).inserted else { return false }
+            guard state.tokens[purge.token] == nil, state.announced[purge.token] == nil else { return false }
+            state.announced[purge.token] = purge
             state.announcements += 1
             Self.add(purge, .max, &state)
             countUnswept(state)
@@ -119,7 +120,7 @@ package final class PurgeIndex: Sendable {
             state.latest = max(state.latest, sequence)
             state.entries.append((sequence, purge))
             state.tokens[purge.token] = sequence
-            state.announced.remove(purge.token)
+            state.announced[purge.token] = nil
             if !isSwept { state.unswept.insert(sequence) }
             Self.add(purge, sequence, &state)
             if state.entries.count - state.unswept.count > limit { drop(limit / 2, &state) }
@@ -282,8 +283,11 @@ package final class PurgeIndex: Sendable {
     }
 
     package func isKnown(_ token: String) -> Bool {
-        state.withLock { $0.tokens[token] != nil || $0.announced.contains(token) }
+        state.withLock { $0.tokens[token] != nil || $0.announced[token] != nil }
     }
+
+    /// The purges that have no place in the order yet.
+    var announced: [Purge] { state.withLock { Array($0.announced.values) } }
 
     /// Whether a purge with this token has its place in the order.
     func isInserted(_ token: String) -> Bool {

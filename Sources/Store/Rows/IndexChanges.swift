@@ -202,6 +202,7 @@ struct IndexChanges: ~Copyable, Sendable {
             }
         }
         unrecorded = []
+        status.unrecordedPurges.withLock { $0 = [] }
         removedRows = []
     }
 
@@ -228,7 +229,10 @@ struct IndexChanges: ~Copyable, Sendable {
     /// changes of others are dropped: their callers know that they are not durable.
     mutating func remember(_ new: Unrecorded) {
         if unrecorded.count >= Self.mostUnrecorded {
-            let purges = unrecordedPurges
+            let purges = status.unrecordedPurges.withLock { purges in
+                defer { purges = [] }
+                return purges
+            }
             // The other nodes must apply what the stream does not contain.
             let isUnsent = purges.contains { $0.entry == nil }
             unrecorded = unrecorded.suffix(Self.mostUnrecorded / 2).map { Unrecorded(change: $0.change) }
@@ -241,16 +245,15 @@ struct IndexChanges: ~Copyable, Sendable {
                 let sequence = takeSequences(1)
                 self.purges.insert(all, sequence)
                 unrecorded.append(Unrecorded(purges: [(all, sequence)]))
+                status.unrecordedPurges.withLock { $0 = [all] }
             }
             unrecorded.append(Unrecorded(doubt: (.certain, sequence)))
         }
         unrecorded.append(new)
+        status.unrecordedPurges.withLock { $0 += new.purges.map(\.purge) }
     }
 
     private static var mostUnrecorded: Int { 16_384 }
-
-    /// The purges that could not be recorded yet.
-    var unrecordedPurges: [Purge] { unrecorded.flatMap { $0.purges.map(\.purge) } }
 
     // MARK: Files and rows
 
@@ -463,6 +466,8 @@ extension IndexChanges {
 final class IndexStatus: Sendable {
     private let knownTotals: Mutex<CacheTotals>
     private let knownRefusal: Mutex<UnstoredReason?>
+    /// The purges that could not be recorded yet.
+    let unrecordedPurges = Mutex<[Purge]>([])
     private let commits = Atomic<Int64>(0)
     private let lost = Atomic(false)
 

@@ -51,6 +51,9 @@ final class SimulatedNode: @unchecked Sendable {
     private let scheduler: Scheduler
     private let missing: Break?
     private let life = Life()
+    /// Writes purges.
+    private let purgeThread = StallingDisk()
+    private var resumption: (any AnyObject & Sendable)?
     var isDead: Bool { life.isOver }
     /// Whether it has applied the purges that it missed before it started.
     var hasCaughtUp: Bool { life.hasCaughtUp }
@@ -72,9 +75,11 @@ final class SimulatedNode: @unchecked Sendable {
         var configuration = CacheConfiguration()
         configuration.directory = disk.directory
         configuration.minFreeBytes = 0
+        let threads = CacheThreads(
+            create: { [purgeThread] _, _, name -> any BlockingWork in name == "cache-purge" ? purgeThread : ImmediateWork() },
+            includeHousekeeping: false)
         let cache = try Cache(
-            configuration: configuration, owners: [PurgeTables.owned], clock: time,
-            threads: CacheThreads(create: { _, _, _ in ImmediateWork() }, includeHousekeeping: false), onStep: nil)
+            configuration: configuration, owners: [PurgeTables.owned], clock: time, threads: threads, onStep: nil)
         self.cache = cache
         cache.holdAliases()
         cache.observePurges { scope in disk.failures = disk.failures.filter { !scope.covers($0.key) } }
@@ -154,6 +159,12 @@ final class SimulatedNode: @unchecked Sendable {
         if !scheduler.chance(6) { messages.append(message) }
     }
 
+    /// Lets the disk write no purge for a while.
+    func stall(for time: Duration) {
+        purgeThread.stall()
+        resumption = scheduler.after(time) { [purgeThread] in purgeThread.resume() }
+    }
+
     /// Ends the node as SIGKILL does. Its tasks go on without effect.
     func kill() {
         life.isOver = true
@@ -163,6 +174,7 @@ final class SimulatedNode: @unchecked Sendable {
             link.cut(for: .seconds(1_000_000))
         }
         cache.close()
+        purgeThread.resume()
     }
 
     private func possibleActions() -> [() -> Void] {

@@ -17,6 +17,8 @@ final class SimulatedWorld: @unchecked Sendable {
         var led = 0
         var alone = 0
         var failures = 0
+        /// Purges that took effect on a node whose disk stalled.
+        var arrived = 0
         /// Faults of the server.
         var losses = 0
     }
@@ -30,6 +32,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
     private let seed: UInt64
     private let missing: Break?
+    private let disksStall: Bool
     private let scheduler: Scheduler
     private let server: SimulatedRedis
     private var nodes: [SimulatedNode] = []
@@ -46,11 +49,14 @@ final class SimulatedWorld: @unchecked Sendable {
     private var kept: [(node: SimulatedNode, url: String, version: Int, began: Duration)] = []
     /// When purges of a source were accepted.
     private var purgeTimes: [String: Duration] = [:]
+    /// That of the latest purge of ``checkArrivals()``.
+    private var report: PurgeReport?
     private(set) var outcome = Outcome()
 
-    init(seed: UInt64, missing: Break? = nil) throws {
+    init(seed: UInt64, missing: Break? = nil, disksStall: Bool = false) throws {
         self.seed = seed
         self.missing = missing
+        self.disksStall = disksStall
         scheduler = Scheduler(seed: seed)
         server = SimulatedRedis()
         let skews: [Duration] = [
@@ -84,15 +90,21 @@ final class SimulatedWorld: @unchecked Sendable {
         // A lease that a dead node has left, and that nobody visits, would not be noticed.
         for node in nodes { for url in urls { begin(node, url, isPurge: false) } }
         // Without faults, every visitor is answered in bounded time.
-        let end = scheduler.now + .seconds(60)
-        while open > 0, scheduler.now < end { step() }
-        if open > 0 { violation("\(open) callers wait without end") }
+        waitForCallers()
         for key in server.unledRecords { violation("a record of \(key) without a lease") }
         checkKept()
         for _ in 0..<200 { step() }
+        waitForCallers()
+        if disksStall { checkArrivals() }
         for node in nodes { node.kill() }
         for _ in 0..<300 { step() }
         return outcome
+    }
+
+    private func waitForCallers() {
+        let end = scheduler.now + .seconds(60)
+        while open > 0, scheduler.now < end { step() }
+        if open > 0 { violation("\(open) callers wait without end") }
     }
 
     private func step() {
@@ -122,6 +134,10 @@ final class SimulatedWorld: @unchecked Sendable {
     }
 
     private func fault() throws {
+        if disksStall, scheduler.chance(3) {
+            nodes[Int.random(in: 0..<nodes.count, using: &scheduler.numbers)].stall(for: time(9000))
+            return
+        }
         if scheduler.chance(4) {
             outcome.losses += 1
             switch Int.random(in: 0...3, using: &scheduler.numbers) {
@@ -188,8 +204,6 @@ final class SimulatedWorld: @unchecked Sendable {
             check(node, version, floor, isFollowed ? "followed" : "found")
             await SimulatedNode.pause(scheduler, 2)
             await store(node, url, version, epoch.began(at: record.began), since: nil)
-            // Until a purge that the server has lost is added again, an older record may replace what is stored.
-            kept.removeAll { $0.node === node && $0.url == url && $0.version > version }
         case .alone:
             outcome.alone += 1
             let version = versions[url] ?? 0
@@ -198,13 +212,13 @@ final class SimulatedWorld: @unchecked Sendable {
             await store(node, url, version, epoch, since: wasTimed ? began : nil)
         case .lead(let lease):
             outcome.led += 1
-            await lead(node, url, lease, epoch, losses, isTimed: wasTimed)
+            await lead(node, url, lease, epoch, losses, since: wasTimed ? began : nil)
         }
     }
 
-    /// - Parameter isTimed: Whether the node knew the time when it noted the epoch.
+    /// - Parameter began: When the node noted the epoch; nil if it did not know the time.
     private func lead(
-        _ node: SimulatedNode, _ url: String, _ lease: Lease, _ epoch: Epoch, _ losses: Int, isTimed: Bool
+        _ node: SimulatedNode, _ url: String, _ lease: Lease, _ epoch: Epoch, _ losses: Int, since began: Duration?
     ) async {
         for other in leading where other.lease.key == lease.key && !other.node.isDead && other.lease.isHeld {
             guard [other.losses, losses] == [outcome.losses, outcome.losses] else { continue }
@@ -213,11 +227,11 @@ final class SimulatedWorld: @unchecked Sendable {
         leading.append(Leading(node: node, lease: lease, losses: losses))
         defer { leading.removeAll { $0.lease === lease } }
         await SimulatedNode.pause(scheduler, 2)
-        let (version, began) = (versions[url] ?? 0, scheduler.now)
+        let version = versions[url] ?? 0
         await work()
         // Before it has stored anything: the next visitor asks for a lease.
         if scheduler.chance(10) { try? kill(node) }
-        await store(node, url, version, epoch, since: isTimed ? began : nil)
+        await store(node, url, version, epoch, since: began)
         if scheduler.chance(8) { return await lease.release() }
         let isMissing = Self.isMissing(version)
         let record = SharedRecord(
@@ -251,8 +265,10 @@ final class SimulatedWorld: @unchecked Sendable {
             guard !node.cache.purges.overtook(epoch, sourceURL: url) || missing == .cacheIgnoresPurges else { return }
             outcome.failures += 1
             node.disk.failures[url] = version
-        } else if await node.store(url, version, epoch), let began {
-            kept.append((node, url, version, began))
+        } else if await node.store(url, version, epoch) {
+            // It replaces what was stored, also that of work that began later.
+            kept.removeAll { $0.node === node && $0.url == url }
+            if let began { kept.append((node, url, version, began)) }
         }
     }
 
@@ -260,10 +276,33 @@ final class SimulatedWorld: @unchecked Sendable {
     private func checkKept() {
         for (node, url, version, began) in kept
         where !node.isDead && began > (purgeTimes[url] ?? .zero) + .seconds(1) && nodes.contains(where: { $0 === node }) {
+            open += 1
             Task(executorPreference: node.lane) { [self] in
                 if await !node.holds(url, version) {
                     violation("version \(version) of \(url), requested at \(began), was removed")
                 }
+                open -= 1
+            }
+        }
+    }
+
+    /// Purges of a node take effect on another one although its disk writes none of them, and are not complete.
+    private func checkArrivals() {
+        let (one, two) = (nodes[0], nodes[1])
+        func wait(until isMet: () -> Bool) -> Bool {
+            let end = scheduler.now + .seconds(60)
+            while !isMet(), scheduler.now < end { step() }
+            return isMet()
+        }
+        guard wait(until: { nodes.allSatisfy(\.core.purger.isTakingPart) }) else { return }
+        two.stall(for: .seconds(1_000_000))
+        for url in urls {
+            report = nil
+            Task(executorPreference: one.lane) { [self] in report = await one.core.purger.broadcast(.url(url)) }
+            let hasArrived = wait { report?.id.map(two.cache.purges.isKnown) ?? false }
+            if hasArrived { outcome.arrived += 1 } else { violation("a purge waits for a disk that stalls") }
+            if report?.isComplete == true, two.core.purger.isTakingPart {
+                violation("a purge is complete without a disk that stalls")
             }
         }
     }

@@ -236,6 +236,40 @@ import Testing
         #expect(await again.alias(.test(urls[2])) != nil)
     }
 
+    @Test func whatIsAnnouncedTakesEffectAtOnceAndIsWrittenInOrder() async throws {
+        let urls = (1...3).map { "https://a/\($0)" }
+        resume()
+        do {
+            defer { cache.close() }
+            for url in urls { try await cache.put([1], url: url) }
+            let stall = Stall()
+            try await stall.begin { [cache] wait in _ = try? cache.ledger.write(.normal) { _ in wait() } }
+            defer { stall.end() }
+            let written = Mutex<[String]>([])
+            for (number, url) in urls.prefix(2).enumerated() {
+                let purge = Purge(
+                    .url(url), madeAt: cache.sharedClock.latest, isLocal: false, token: "\(number)", entry: "\(number + 1)-0")
+                #expect(cache.announce(purge) && !cache.announce(purge))
+                #expect(cache.unrecordedPurges.contains(purge))
+                #expect(cache.hotAlias(.test(url)) == nil)
+                #expect(await cache.alias(.test(url)) == nil)
+                cache.writeAnnounced([purge]) { database in
+                    guard try PurgeTable(database).purge(withToken: purge.token) == purge else { throw CacheError.busy }
+                } completion: { result in
+                    if case .success = result { written.withLock { $0.append(url) } }
+                }
+            }
+            #expect(await cache.alias(.test(urls[2])) != nil)
+            #expect(written.withLock(\.self) == [])
+            stall.end()
+            try await waitUntil("the writes") { written.withLock { $0 == Array(urls.prefix(2)) } }
+            #expect(cache.unrecordedPurges == [])
+        }
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        for url in urls { #expect((await again.alias(.test(url)) != nil) == (url == urls[2])) }
+    }
+
     @Test func whatAnOriginForbidsStaysUnstorable() async throws {
         defer { cache.close() }
         defer { resume() }

@@ -51,7 +51,7 @@ import Testing
                     entry: hasUnsent && number == 0 ? nil : "")
                 changes.remember(.init(purges: [(purge, number + 1)]))
             }
-            return changes.unrecordedPurges
+            return changes.status.unrecordedPurges.withLock(\.self)
         }
         let all = unrecorded.filter { $0.scope == .all }
         #expect(all.map(\.entry) == [hasUnsent ? nil : ""] && all.map(\.madeAt) == [16_383])
