@@ -1,3 +1,4 @@
+import Fetch
 import Foundation
 import Glibc
 import HTTP
@@ -6,6 +7,7 @@ import Sandbox
 import Settings
 import Store
 import Synchronization
+import SystemIO
 import TestSupport
 import Testing
 
@@ -69,6 +71,35 @@ import Testing
         try await waitUntil("the cache to be closed") {
             (try? Cache(configuration: configuration.cache).close()) != nil
         }
+    }
+
+    @Test func aDiskThatStallsDoesNotPreventAReload() async throws {
+        let directory = try ScratchDirectory()
+        var settings = Settings()
+        settings.http.port = 0
+        settings.cache.directory = directory.path
+        settings.cache.minFreeBytes = 0
+        settings.fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
+        let zygote = try Zygote.spawn(executable: GifreelProcess.executable.path)
+        defer { zygote.stop() }
+        let service = try GifreelService(
+            configuration: ServiceConfiguration(settings), zygote: zygote, logger: Logger(label: "test"))
+        try service.start()
+        let stall = Stall()
+        try await stall.begin { [ledger = service.core.cache.ledger] wait in _ = try? ledger.write(.normal) { _ in wait() } }
+        defer { stall.end() }
+        // What is stored may come from an address that is no longer allowed.
+        settings.fetch.allowPrivate = []
+        let (configuration, thread) = (try ServiceConfiguration(settings), WorkThreads(count: 1, limit: 1, name: "reload"))
+        let isOver = Mutex(false)
+        _ = thread.submit {
+            try? service.reload(configuration, logger: Logger(label: "test"))
+            isOver.withLock { $0 = true }
+        }
+        try await waitUntil("the end of the reload") { isOver.withLock { $0 } }
+        stall.end()
+        thread.close()
+        await service.stop()
     }
 
     /// Requests of clients that do not stop: the server closes each connection after a response that says so.

@@ -329,7 +329,7 @@ package final class ClusterPurger: Sendable {
             return !isTrimmed
         }
         let reached = PurgePosition(stream: identity, id: last)
-        // The position must not be on the disk before the purges.
+        // The position must not be on the disk before the purges, and the node joins after what was missed is.
         writeNext(isRequired: true)
         state.withLock { state in
             // Another stream, or one that has lost its end, may be at an earlier position.
@@ -404,15 +404,15 @@ package final class ClusterPurger: Sendable {
 
     /// Has the disk write all entries that wait for it, with the position, in one transaction. The next ones follow.
     ///
-    /// - Parameter isRequired: Whether the entries are queued even if earlier ones are not written.
+    /// - Parameter isRequired: Whether a transaction is queued even if earlier ones are not written, or no entry waits.
     private func writeNext(isRequired: Bool = false) {
-        let (read, position) = state.withLock { state -> ([ReadEntry], PurgePosition?) in
-            guard state.writing == 0 || isRequired, !state.unwritten.isEmpty else { return ([], nil) }
+        let next = state.withLock { state -> ([ReadEntry], PurgePosition?)? in
+            guard isRequired || state.writing == 0 && !state.unwritten.isEmpty else { return nil }
             state.writing += 1
             defer { state.unwritten = [] }
             return (state.unwritten, state.saved)
         }
-        if read.isEmpty { return }
+        guard let (read, position) = next else { return }
         // The row of a new purge has its entry.
         let passed = read.filter { !$0.isNew }.compactMap { entry in entry.purge.map { (entry.id.description, $0.token) } }
         cache.writeAnnounced(read.compactMap(\.purge)) { database in

@@ -184,14 +184,15 @@ final class CacheContext: Sendable {
         return query { try $0.count(purge, sequence) } ?? PurgeCounts()
     }
 
-    /// Marks every alias as doubted. Takes effect before this returns; durable unless the ledger fails.
+    /// Gives an announced doubt of every alias its place in the order; durable unless the ledger fails.
     ///
-    /// - Parameter missesPurges: Whether purges of objects may have been missed, too. Then the same transaction drops the puts
-    ///   that the outbox holds, and uploads count no longer if the doubt is certain.
-    func revalidateAll(_ doubt: MissedPurges, missesPurges: Bool) {
+    /// - Parameters:
+    ///   - missesPurges: Whether purges of objects may have been missed, too. Then the same transaction drops the puts that the
+    ///     outbox holds.
+    ///   - includesUploads: Whether uploads count no longer.
+    func revalidateAll(_ doubt: MissedPurges, missesPurges: Bool, includesUploads: Bool) {
         changes.withLock { changes in
             let outbox = missesPurges ? changes.outbox : nil
-            let includesUploads = missesPurges && doubt == .certain
             let sequence = changes.takeSequences(1)
             purges.overtakeAll(sequence)
             doubts.doubt(doubt, includingUploads: includesUploads, through: sequence)

@@ -536,14 +536,34 @@ package final class Cache: Sendable {
     /// that began earlier is not stored when it is published. Drops renditions that a former process queued for the shared
     /// store. If `doubt` is certain, an object is found by its id only after an alias to it was renewed or it was uploaded again.
     ///
-    /// This holds when the call returns. It survives a restart, unless the directory cannot be written to before the restart.
+    /// The doubt holds when the call returns, which waits five seconds at most for a disk that stalls; the rest follows before
+    /// later purges. It survives a restart, unless the directory cannot be written to before the restart.
     package func revalidateAll(_ doubt: MissedPurges = .certain) async {
-        _ = await purgers.threads.run { [context] in context.revalidateAll(doubt, missesPurges: true) }
+        let includesUploads = doubt == .certain
+        context.doubts.announce(doubt, includingUploads: includesUploads)
+        await settle { [context] in context.revalidateAll(doubt, missesPurges: true, includesUploads: includesUploads) }
     }
 
-    /// Expires every alias as ``revalidateAll(_:)`` does, but drops no queued renditions and doubts no uploads. Blocks.
+    /// Expires every alias as ``revalidateAll(_:)`` does, but drops no queued renditions and doubts no uploads. Blocks for five
+    /// seconds at most.
     package func expireAliases() {
-        context.revalidateAll(.certain, missesPurges: false)
+        context.doubts.announce(.certain, includingUploads: false)
+        let isDone = Semaphore()
+        let isAccepted = purgers.threads.submit { [context] in
+            context.revalidateAll(.certain, missesPurges: false, includesUploads: false)
+            isDone.signal()
+        }
+        if isAccepted { _ = isDone.wait(for: DiskWork.patience) }
+    }
+
+    /// Runs work in the order of the purges, and waits for its end unless the disk stalls.
+    private func settle(_ work: @escaping @Sendable () -> Void) async {
+        let isDone = AsyncSignal()
+        let isAccepted = purgers.threads.submit {
+            work()
+            isDone.signal()
+        }
+        if isAccepted { await isDone.wait(for: DiskWork.patience, context.clock) }
     }
 
     /// Doubts every alias until ``confirmAliases()``, including aliases stored from now on until ``doubtAliases()``: other
@@ -556,9 +576,8 @@ package final class Cache: Sendable {
     /// Leaves every stored alias unconfirmed until ``confirmAliases()``, because this node would not learn of purges by others.
     /// Not recorded.
     package func doubtAliases() async {
-        _ = await purgers.threads.run { [context] in
-            context.changes.withLock { context.doubts.doubtAlone(through: $0.sequence) }
-        }
+        context.doubts.hold(.possible, through: 0)
+        await settle { [context] in context.changes.withLock { context.doubts.doubtAlone(through: $0.sequence) } }
     }
 
     /// Ends ``holdAliases(_:)`` and ``doubtAliases()``: all purges of other nodes were applied. Never waits for a disk.

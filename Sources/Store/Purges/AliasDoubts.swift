@@ -13,13 +13,28 @@ final class AliasDoubts: Sendable {
         var alone: Int64 = 0
         /// Uploads up to here count no longer. Not recorded, because the ledger has none of them once it can be changed.
         var uploads: Int64 = 0
+        /// The numbers of doubts that have no sequence yet.
+        var announced = (certain: 0, possible: 0, uploads: 0)
 
         func doubt(of sequence: Int64) -> MissedPurges? {
-            if sequence <= max(certain, held) { return .certain }
-            return sequence <= max(possible, alone) ? .possible : nil
+            let isStored = sequence < .max
+            if sequence <= max(certain, held) || isStored && announced.certain > 0 { return .certain }
+            return sequence <= max(possible, alone) || isStored && announced.possible > 0 ? .possible : nil
         }
 
-        var latest: Int64 { max(certain, possible, held, alone) }
+        mutating func announce(_ doubt: MissedPurges, includingUploads: Bool, _ count: Int) {
+            if doubt == .certain { announced.certain += count } else { announced.possible += count }
+            if includingUploads { announced.uploads += count }
+        }
+
+        var latest: Int64 {
+            announced.certain + announced.possible > 0 ? .max : max(certain, possible, held, alone)
+        }
+
+        /// See ``AliasDoubts/missed``.
+        var missed: (aliases: Int64, uploads: Int64) {
+            (announced.certain > 0 ? .max : certain, announced.uploads > 0 ? .max : uploads)
+        }
     }
 
     private let sequences: Mutex<Sequences>
@@ -47,7 +62,7 @@ final class AliasDoubts: Sendable {
     }
 
     /// The sequences up to which an alias, or an upload, does not confirm its object, because purges were missed since.
-    var missed: (aliases: Int64, uploads: Int64) { sequences.withLock { ($0.certain, $0.uploads) } }
+    var missed: (aliases: Int64, uploads: Int64) { sequences.withLock(\.missed) }
 
     /// Whether ``hold(_:through:)`` holds an object, or it has to be confirmed.
     @inline(__always)
@@ -55,8 +70,16 @@ final class AliasDoubts: Sendable {
         object <= held.load(ordering: .relaxed) && object > 0
     }
 
+    /// Doubts everything stored until ``doubt(_:includingUploads:through:)`` gives the doubt its place in the order. Its caller
+    /// need not wait for the lock that decides on the order, which may be held while a disk syncs.
+    func announce(_ doubt: MissedPurges, includingUploads: Bool) {
+        change { $0.announce(doubt, includingUploads: includingUploads, 1) }
+    }
+
+    /// Replaces an announced doubt.
     func doubt(_ doubt: MissedPurges, includingUploads: Bool, through sequence: Int64) {
         change { sequences in
+            sequences.announce(doubt, includingUploads: includingUploads, -1)
             if doubt == .certain { sequences.certain = sequence } else { sequences.possible = sequence }
             if includingUploads { sequences.uploads = sequence }
         }
@@ -70,9 +93,9 @@ final class AliasDoubts: Sendable {
         }
     }
 
-    /// See ``Cache/doubtAliases()``.
+    /// See ``Cache/doubtAliases()``. Has no effect if the aliases were confirmed since.
     func doubtAlone(through sequence: Int64) {
-        change { $0.alone = sequence }
+        change { if $0.alone > 0 { $0.alone = sequence } }
     }
 
     /// See ``Cache/confirmAliases()``.
@@ -84,7 +107,7 @@ final class AliasDoubts: Sendable {
         sequences.withLock { sequences in
             body(&sequences)
             doubted.store(sequences.latest, ordering: .relaxed)
-            held.store(max(sequences.held, sequences.certain), ordering: .relaxed)
+            held.store(max(sequences.held, sequences.missed.aliases), ordering: .relaxed)
         }
     }
 }

@@ -270,6 +270,51 @@ import Testing
         for url in urls { #expect((await again.alias(.test(url)) != nil) == (url == urls[2])) }
     }
 
+    private func isFresh(_ rendition: CachedRendition, _ cache: Cache) -> Bool {
+        if case .fresh = cache.freshness(of: rendition) { true } else { false }
+    }
+
+    @Test func aDoubtTakesEffectBeforeTheDiskAnswers() async throws {
+        resume()
+        let (url, now) = ("https://a/1", TimeSource.system.steadySeconds)
+        do {
+            defer { cache.close() }
+            let stored = try await cache.put([1], url: url, fetchedAt: now).rendition
+            #expect(isFresh(stored, cache))
+            let stall = Stall()
+            // As a publish that waits for the disk.
+            try await stall.begin { [cache] wait in cache.context.changes.withLock { _ in wait() } }
+            defer { stall.end() }
+            await cache.doubtAliases()
+            #expect(cache.freshness(of: stored) == .unconfirmed)
+            cache.confirmAliases()
+            #expect(isFresh(stored, cache))
+            await cache.revalidateAll(.possible)
+            #expect(cache.freshness(of: stored) == .unconfirmed)
+            #expect(cache.hotObject(.test(url)) != nil)
+            await cache.revalidateAll(.certain)
+            #expect(cache.freshness(of: stored) == .expired)
+            #expect(cache.hotObject(.test(url)) == nil)
+            #expect(await cache.object(.test(url)) == nil)
+            // One that is not stored is newer.
+            let unstored = try await cache.put([2], url: "https://a/2", fetchedAt: now)
+            #expect(isFresh(unstored.rendition, cache) && unstored.unstoredReason == .unavailable)
+
+            stall.end()
+            try await waitUntil("storing") {
+                let later = try await cache.put([3], url: "https://a/3", fetchedAt: now)
+                return isFresh(later.rendition, cache) && later.unstoredReason == nil
+            }
+            #expect(cache.freshness(of: stored) == .expired)
+        }
+        let again = try Cache.open(directory)
+        defer { again.close() }
+        let stored = try #require(await again.alias(.test(url)))
+        let later = try #require(await again.alias(.test("https://a/3")))
+        #expect(again.freshness(of: stored) == .expired)
+        #expect(isFresh(later, again))
+    }
+
     @Test func whatAnOriginForbidsStaysUnstorable() async throws {
         defer { cache.close() }
         defer { resume() }
