@@ -348,6 +348,25 @@ import Testing
         #expect(back.purges.isEmpty && back.revalidations == 0)
     }
 
+    @Test func aPurgeThatBecomesDurableIsAcknowledged() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let object = PurgeScope.object(.test("o"))
+        let one = try TestNode("one", server.unixAddress)
+        let two = try TestNode("two", server.unixAddress, volatile: object)
+        try await one.joined()
+        try await two.joined()
+        let purger = one.cluster.purger
+        // A purge of another node, and one of its own.
+        for node in [one, two] {
+            let id = try #require(await node.cluster.purger.broadcast(object).id)
+            #expect(try await purger.progress(of: id)?.acknowledged == 1)
+            try two.mendDisk()
+            try await waitUntil("the purge to be complete") { try await purger.progress(of: id)?.isComplete == true }
+            try two.cache.ledger.refuse(object)
+        }
+    }
+
     @Test func aNodeThatCannotMakeItsOwnPurgeDurableDoesNotAcknowledgeIt() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -32,6 +32,8 @@ package final class ClusterPurger: Sendable {
         var writing = 0
         /// Entries on the disk whose acknowledgements were not sent yet, with what their purges removed.
         var unacknowledged: [(id: StreamID, counts: PurgeCounts)] = []
+        /// The latest entries whose transaction has failed. The cache tries again to write their purges.
+        var failed: [StreamID] = []
         /// The number of connections of the stream so far.
         var connections = 0
         /// The number of times that ``saved`` could not be read.
@@ -54,6 +56,7 @@ package final class ClusterPurger: Sendable {
     /// The number of pending purges that are added to the stream at once.
     private static let batchSize = 200
     private static let ownLimit = 4096
+    private static let failedLimit = 4096
     /// How long entries wait for the disk before the next ones are read.
     private static let writeLimit: Duration = .seconds(1)
     /// How long they wait if too many do.
@@ -425,10 +428,13 @@ package final class ClusterPurger: Sendable {
                 for entry in read {
                     guard let purge = entry.purge else { continue }
                     let own = state.own.removeValue(forKey: purge.token)
-                    // Acknowledged only if it is durable.
-                    guard case .success = result else { continue }
-                    state.unacknowledged.append((entry.id, entry.isNew ? counts : own.flatMap(\.self) ?? PurgeCounts()))
-                    if entry.isNew { counts = PurgeCounts() }
+                    switch result {
+                    case .success:
+                        state.unacknowledged.append((entry.id, entry.isNew ? counts : own.flatMap(\.self) ?? PurgeCounts()))
+                        if entry.isNew { counts = PurgeCounts() }
+                    case .failure(.purgeNotDurable): state.failed = (state.failed + [entry.id]).suffix(Self.failedLimit)
+                    case .failure: break
+                    }
                 }
             }
             writes.notify()
@@ -440,6 +446,10 @@ package final class ClusterPurger: Sendable {
     private func acknowledge() async throws(RedisError) {
         let written = state.withLock { state in
             defer { state.unacknowledged = [] }
+            if !state.failed.isEmpty, cache.unrecordedPurges.isEmpty {
+                state.unacknowledged += state.failed.map { ($0, PurgeCounts()) }
+                state.failed = []
+            }
             return state.unacknowledged
         }
         try await followed.acknowledge(written, at: cache.sharedClock.earliest)
