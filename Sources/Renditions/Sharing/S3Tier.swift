@@ -1,4 +1,5 @@
 package import Store
+internal import Synchronization
 internal import SystemIO
 
 /// The shared tier in an S3-compatible object store.
@@ -48,9 +49,20 @@ package struct S3Tier: SharedTier {
         guard let record else { return false }
         let mediaType = Rendition.Format(rawValue: rendition.fileExtension)?.contentType ?? "application/octet-stream"
         let limit = Self.saveLimit + .seconds(rendition.length >> 20)
-        return await store.store(rendition.name, rendition.descriptor, record, mediaType: mediaType, within: limit) { change in
-            await cache.record(of: rendition.objectID, since: rendition.epoch, change)
+        let isReadable = Atomic(false)
+        let isOver = AsyncSignal()
+        // Queuing waits for the disk as long as it stalls.
+        Task { [store, cache] in
+            let isSent = await store.store(
+                rendition.name, rendition.descriptor, record, mediaType: mediaType, within: limit
+            ) { change in
+                await cache.record(of: rendition.objectID, since: rendition.epoch, change)
+            }
+            isReadable.store(isSent, ordering: .relaxed)
+            isOver.signal()
         }
+        await isOver.wait(for: limit)
+        return isReadable.load(ordering: .relaxed)
     }
 }
 
