@@ -3,7 +3,6 @@ internal import Fetch
 internal import Fleet
 internal import HTTP
 internal import Prewarm
-internal import Renditions
 internal import SystemIO
 
 /// Handles `/prewarm` and `/prewarm/{id}` (docs/api.md).

@@ -1,5 +1,4 @@
 internal import HTTP
-internal import Renditions
 
 /// Handles `GET /top`.
 struct TopController: Sendable {

@@ -1,8 +1,6 @@
-internal import HTTP
 internal import Media
 internal import Renditions
 internal import Store
-internal import SystemIO
 
 /// Composes the body of `json`: the stored facts of a GIF and the renditions that are stored at the moment.
 ///

@@ -1,7 +1,6 @@
 internal import Digests
 package import Fetch
 package import Fleet
-internal import Foundation
 package import HTTPClient
 package import Logging
 internal import Renditions

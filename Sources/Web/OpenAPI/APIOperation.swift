@@ -1,4 +1,3 @@
-internal import HTTP
 internal import Renditions
 
 /// One operation of the interface: a row of the table from which `/openapi.json` is composed (``APIOperation/table(_:)``).

@@ -1,4 +1,3 @@
-internal import Fetch
 internal import HTTP
 internal import Renditions
 

@@ -1,10 +1,7 @@
 internal import Fetch
 internal import HTTP
-internal import Media
 internal import Renditions
-internal import Sandbox
 internal import Store
-internal import SystemIO
 internal import Telemetry
 
 /// Handles requests for the player page of a source and for its oEmbed document.

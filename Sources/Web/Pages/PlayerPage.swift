@@ -1,5 +1,4 @@
 internal import HTTP
-internal import Media
 internal import Renditions
 
 /// The page that plays a video (format `html`).

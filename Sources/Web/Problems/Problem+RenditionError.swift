@@ -1,10 +1,8 @@
 internal import Fetch
 package import Fleet
 internal import Media
-internal import Prewarm
 package import Renditions
 internal import Sandbox
-internal import Store
 internal import SystemIO
 
 // The only translation of the core's errors into statuses, codes and sentences (docs/api.md, errors).

@@ -1,5 +1,4 @@
 internal import Media
-internal import Renditions
 internal import SystemIO
 
 /// The name under which clients save a rendition: the last segment of the source's URL, with the extension of the rendition.

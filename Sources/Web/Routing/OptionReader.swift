@@ -1,4 +1,3 @@
-internal import Fetch
 package import Renditions
 internal import SystemIO
 

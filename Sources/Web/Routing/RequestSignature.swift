@@ -1,4 +1,3 @@
-internal import Fetch
 /// The signature of a request, and the text that it must cover.
 package struct RequestSignature: Sendable, Equatable {
     /// The name of a format, or ``Route/auto`` or ``Route/facts``.

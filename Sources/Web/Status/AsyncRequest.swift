@@ -1,4 +1,3 @@
-internal import HTTP
 internal import Renditions
 internal import Synchronization
 internal import SystemIO

@@ -1,5 +1,4 @@
 internal import HTTP
-internal import Renditions
 internal import SystemIO
 
 /// Handles `/status/{id}` (docs/api.md, asking without waiting).

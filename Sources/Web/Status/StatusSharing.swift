@@ -1,6 +1,5 @@
 internal import Foundation
 internal import HTTP
-internal import Renditions
 
 /// Publishes this node's statuses to its cluster, and serves those of other nodes to its own clients.
 struct StatusSharing: Sendable {

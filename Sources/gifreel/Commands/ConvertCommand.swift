@@ -1,7 +1,5 @@
 internal import ArgumentParser
-internal import Foundation
 internal import Glibc
-internal import HTTP
 internal import Media
 internal import Prewarm
 internal import Renditions

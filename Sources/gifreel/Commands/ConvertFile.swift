@@ -1,6 +1,5 @@
 internal import CLinux
 internal import Fetch
-internal import Foundation
 internal import Glibc
 internal import Media
 internal import Renditions

@@ -1,5 +1,4 @@
 internal import ArgumentParser
-internal import Fetch
 internal import Foundation
 internal import HTTP
 internal import HTTPClient

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import CLinux
-internal import Fetch
 internal import Fleet
 internal import Foundation
 internal import Glibc
