@@ -57,37 +57,32 @@ final class ResponseWriter {
     /// Encodes a response and sends or stages it. The connection's exchange determines whether the connection then ends.
     func write(_ connection: Connection, _ response: HTTPResponse, _ head: RequestHead) -> Outcome {
         output.restart()
-        switch response.body {
-        case .resource(let resource) where response.status == 200 && (head.method == .get || head.method == .head):
+        if case .resource(let resource) = response.body, response.status == 200, head.method == .get || head.method == .head {
             return write(connection, resource.dated(notAfter: clock.unixTime), response.headers, head)
+        }
+        beginHead(connection, response.status)
+        switch response.body {
         case .resource(let resource):
             let resource = resource.dated(notAfter: clock.unixTime)
-            beginHead(connection, response.status)
             output.append(resource.wholeFields)
-            endHead(connection, response.headers, head)
             return send(connection, Segment(resource.content, 0..<resource.length), response.headers, head)
         case .empty:
-            beginHead(connection, response.status)
             if !HTTPStatus.isBodiless(response.status) { output.append("Content-Length: 0\r\n") }
-            endHead(connection, response.headers, head)
             return send(connection, nil, response.headers, head)
         case .bytes(let body):
-            beginHead(connection, response.status)
             if !HTTPStatus.isBodiless(response.status) { appendLength(body.count) }
-            endHead(connection, response.headers, head)
             return send(connection, Segment(body), response.headers, head)
         case .stream(let length, let produce):
             let framing = BodyStream.Framing(length: length, minorVersion: head.minorVersion)
-            beginHead(connection, response.status)
             switch framing {
             case .counted(let length): appendLength(length)
             case .chunked: output.append("Transfer-Encoding: chunked\r\n")
             case .untilClose: connection.exchange.closes = true
             }
-            endHead(connection, response.headers, head)
             if head.method == .head || HTTPStatus.isBodiless(response.status) {
                 return send(connection, nil, response.headers, head)
             }
+            endHead(connection, response.headers, head)
             connection.draft = recorder?.draft(connection, response.headers, head)
             connection.stream = BodyStream(framing)
             connection.outgoing.append(Segment(Array(output.bytes)))
@@ -140,7 +135,6 @@ final class ResponseWriter {
         case .whole:
             connection.exchange.status = 200
             output.append(resource.wholeHead)
-            endHead(connection, headers, head)
             return send(connection, Segment(resource.content, 0..<resource.length), headers, head)
         case .part(let range):
             connection.exchange.status = 206
@@ -153,7 +147,6 @@ final class ResponseWriter {
             output.append(decimal: resource.length)
             output.append("\r\n")
             appendLength(range.count)
-            endHead(connection, headers, head)
             return send(connection, Segment(resource.content, range), headers, head)
         case .parts(let ranges):
             let multipart = MultipartRanges(resource, ranges, boundary: Hex.encode(boundaries.next()))
@@ -161,12 +154,10 @@ final class ResponseWriter {
             output.append(resource.partsHead)
             output.append(multipart.contentType)
             appendLength(multipart.length)
-            endHead(connection, headers, head)
             return send(connection, multipart.segments[0], more: multipart.segments.dropFirst(), headers, head)
         case .notModified:
             connection.exchange.status = 304
             output.append(resource.notModifiedHead)
-            endHead(connection, headers, head)
             return send(connection, nil, headers, head)
         case .preconditionFailed:
             return write(connection, refusal(.preconditionFailed, insteadOf: headers), head)
@@ -227,11 +218,12 @@ final class ResponseWriter {
 
     // MARK: Sending
 
-    /// Stages or sends the head in ``output`` and then the body, which is omitted for HEAD and bodiless statuses.
+    /// Ends the head in ``output``, and stages or sends it and the body, which is omitted for HEAD and bodiless statuses.
     private func send(
         _ connection: Connection, _ body: consuming Segment?, more: ArraySlice<Segment> = [], _ headers: HTTPHeaders,
         _ head: RequestHead
     ) -> Outcome {
+        endHead(connection, headers, head)
         let hasBody = head.method != .head && !HTTPStatus.isBodiless(connection.exchange.status)
         if !hasBody || body?.count == 0 { body = nil }
         let more = hasBody ? more : []
