@@ -108,17 +108,10 @@ extension Connection {
     /// - Returns: False if the connection is broken, or accepted only part of the response, after which nothing can follow.
     func sendContinue() -> Bool {
         let line: StaticString = "HTTP/1.1 100 Continue\r\n\r\n"
-        while true {
-            let sent = clinux_send(token.descriptor, line.utf8Start, line.utf8CodeUnitCount, 0)
-            if sent < 0 {
-                if errno == EINTR { continue }
-                guard errno == EAGAIN else { return false }
-                isWritable = false
-                return true
-            }
-            sentBytes += sent
-            return sent == line.utf8CodeUnitCount
-        }
+        let sent = attempt { clinux_send(token.descriptor, line.utf8Start, line.utf8CodeUnitCount, 0) }
+        if sent <= 0 { return sent == 0 }
+        sentBytes += sent
+        return sent == line.utf8CodeUnitCount
     }
 
     /// Bytes acknowledged by the client. The kernel's buffers hold megabytes and accept more only once a third is free, so the
@@ -131,14 +124,11 @@ extension Connection {
     private func send(_ bytes: UnsafeRawBufferPointer, isFollowed: Bool) -> Int {
         var done = 0
         while done < bytes.count {
-            let sent = clinux_send(
-                token.descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, isFollowed ? 1 : 0)
-            if sent < 0 {
-                if errno == EINTR { continue }
-                guard errno == EAGAIN else { return -1 }
-                isWritable = false
-                break
+            let sent = attempt {
+                clinux_send(token.descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done, isFollowed ? 1 : 0)
             }
+            if sent < 0 { return -1 }
+            if sent == 0 { break }
             done += sent
         }
         count(done)
@@ -149,17 +139,25 @@ extension Connection {
     private func sendBoth(
         _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer, isFollowed: Bool
     ) -> Int {
-        while true {
-            let sent = clinux_send_both(
+        let sent = attempt {
+            clinux_send_both(
                 token.descriptor, first.baseAddress, first.count, second.baseAddress, second.count, isFollowed ? 1 : 0)
-            if sent < 0 {
-                if errno == EINTR { continue }
-                guard errno == EAGAIN else { return -1 }
-                isWritable = false
-                return 0
-            }
-            count(sent)
-            return sent
+        }
+        if sent > 0 { count(sent) }
+        return sent
+    }
+
+    /// Repeats a system call that signals interrupt. Returns its result, 0 if the socket is full, or -1 if the connection is
+    /// broken.
+    @inline(__always)
+    private func attempt(_ send: () -> Int) -> Int {
+        while true {
+            let sent = send()
+            if sent >= 0 { return sent }
+            if errno == EINTR { continue }
+            guard errno == EAGAIN else { return -1 }
+            isWritable = false
+            return 0
         }
     }
 
