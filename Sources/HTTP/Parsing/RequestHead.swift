@@ -34,45 +34,33 @@ struct RequestHead {
     private var present: UInt32 = 0
 
     /// Resets the value for the head at the start of `bytes`, keeping its storage.
-    mutating func reset(_ bytes: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)) {
-        self.bytes = bytes
-        length = 0
-        method = .get
-        methodRange = 0..<0
-        target = 0..<0
-        authority = 0..<0
-        hasEmptyPath = false
-        minorVersion = 1
-        framing = .none
-        keepsAlive = true
-        expectsContinue = false
-        fields.removeAll(keepingCapacity: true)
-        present = 0
+    mutating func reset(_ bytes: UnsafeRawBufferPointer) {
+        var next = RequestHead()
+        swap(&next.fields, &fields)
+        next.fields.removeAll(keepingCapacity: true)
+        next.bytes = bytes
+        self = next
     }
 
     mutating func append(_ field: Field) {
         fields.append(field)
-        present |= 1 << UInt32(field.known.rawValue)
+        present |= field.known.bit
     }
 
     /// Whether a field of this kind is present.
-    func has(_ known: KnownField) -> Bool { present & (1 << UInt32(known.rawValue)) != 0 }
+    func has(_ known: KnownField) -> Bool { present & known.bit != 0 }
 
     /// Whether a field is present that makes the response depend on more than the target.
     var isConditionalOrPartial: Bool {
-        let mask: UInt32 =
-            1 << UInt32(KnownField.range.rawValue) | 1 << UInt32(KnownField.ifMatch.rawValue)
-            | 1 << UInt32(KnownField.ifNoneMatch.rawValue) | 1 << UInt32(KnownField.ifModifiedSince.rawValue)
-            | 1 << UInt32(KnownField.ifUnmodifiedSince.rawValue)
+        let mask =
+            KnownField.range.bit | KnownField.ifMatch.bit | KnownField.ifNoneMatch.bit | KnownField.ifModifiedSince.bit
+            | KnownField.ifUnmodifiedSince.bit
         return present & mask != 0
     }
 
     /// Whether a field is present that proxies add.
     var isForwarded: Bool {
-        let mask: UInt32 =
-            1 << UInt32(KnownField.forwardedFor.rawValue) | 1 << UInt32(KnownField.forwarded.rawValue)
-            | 1 << UInt32(KnownField.via.rawValue) | 1 << UInt32(KnownField.realIP.rawValue)
-        return present & mask != 0
+        present & (KnownField.forwardedFor.bit | KnownField.forwarded.bit | KnownField.via.bit | KnownField.realIP.bit) != 0
     }
 
     /// Returns the value of the first field of this kind.
@@ -133,6 +121,9 @@ enum KnownField: UInt8 {
     case ifMatch, ifNoneMatch, ifModifiedSince, ifUnmodifiedSince, ifRange
     case contentLength, transferEncoding
     case requestID, forwardedFor, forwardedProto, realIP, via
+
+    /// The field as a member of a bit set.
+    var bit: UInt32 { 1 << UInt32(rawValue) }
 
     /// Creates the field with this name. `name` must contain only token characters.
     init(_ name: UnsafeRawBufferPointer) {
