@@ -136,14 +136,13 @@ package final class WebHandler: HTTPHandler {
             sharing: dependencies.sharing, hooks: dependencies.hooks, parser: parser, signatures: access.signatures,
             publicURL: policy.publicURL, tokens: AdminController.digests(of: policy))
         explain = ExplainController(policy: policy, parser: parser, access: access, admin: admin)
-        top = TopController(board: dependencies.usage, admin: admin)
+        top = TopController(board: dependencies.usage)
         metrics = MetricsController(
             registry: dependencies.registry, allowed: policy.metricsReaders, hosts: policy.metricsHosts,
             publicHost: policy.publicURL.flatMap { try? SourceURL($0) }?.host, admin: admin,
             threads: dependencies.metricsThreads)
         prewarm = PrewarmController(
-            queue: dependencies.prewarm, webhooks: dependencies.webhooks, admin: admin,
-            threads: dependencies.threads)
+            queue: dependencies.prewarm, webhooks: dependencies.webhooks, threads: dependencies.threads)
     }
 
     /// Makes `/readyz` return 200, unless the handler is draining. Any thread.
@@ -255,6 +254,7 @@ package final class WebHandler: HTTPHandler {
         guard target.route.methods.contains(method) else {
             return .now(methodNotAllowed(target.route.methods, request))
         }
+        if target.route.needsToken { try admin.authorize(request) }
         switch target.route {
         case .health:
             return .now(Self.ok)
@@ -272,7 +272,7 @@ package final class WebHandler: HTTPHandler {
         case .object(let id, _) where method == .purge:
             return try purge(.object(id), request)
         case .purge(let id):
-            return try admin.progress(ofPurge: id, authorization: request.header("Authorization"))
+            return admin.progress(ofPurge: id)
         case .object(let id, let fileExtension):
             return renditions.object(id, fileExtension, ClientContext(request, access), request)
         case .upload(let rendition):
@@ -290,19 +290,17 @@ package final class WebHandler: HTTPHandler {
         case .oembed(let query):
             return try pages.oembed(query, ClientContext(request, access), request)
         case .prewarm(let id, let query):
-            return try prewarm.answer(
-                method, id, query, key: request.header("Idempotency-Key"), authorization: request.header("Authorization"))
+            return try prewarm.answer(method, id, query, key: request.header("Idempotency-Key"))
         case .status(let id):
             return try statuses.answer(method, id, request)
         case .metrics:
             return try metrics.answer(request)
         case .top(let query):
-            return try top.answer(query, authorization: request.header("Authorization"))
+            return try top.answer(query)
         case .explain(let query):
-            return try explain.answer(query, authorization: request.header("Authorization"))
+            return try explain.answer(query)
         case .cache(let query):
-            return try admin.answer(
-                method, query, within: PurgeWait.preferred(request), authorization: request.header("Authorization"))
+            return try admin.answer(method, query, within: PurgeWait.preferred(request))
         }
     }
 
@@ -310,7 +308,8 @@ package final class WebHandler: HTTPHandler {
     private func purge(_ scope: PurgeScope, _ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
         let wait = try parser.splitWait(request.target).wait
         let limit: Duration? = if let wait { try PurgeWait.duration(wait) } else { PurgeWait.preferred(request) }
-        return try admin.purge(scope, within: limit, authorization: request.header("Authorization"))
+        try admin.authorize(request)
+        return admin.purge(scope, within: limit)
     }
 
     /// Calls the hooks for a purge that this node has applied later than others. Any thread.

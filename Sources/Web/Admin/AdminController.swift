@@ -5,7 +5,7 @@ internal import Renditions
 internal import Store
 internal import SystemIO
 
-/// Handles purges and `/cache`, which need the admin token.
+/// Handles purges and `/cache`, and checks the admin token of requests.
 struct AdminController: Sendable {
     let pipeline: RenditionPipeline
     let purges: Purges
@@ -26,16 +26,9 @@ struct AdminController: Sendable {
     /// Whether a token is configured. Without one, the admin interface does not exist.
     var isOn: Bool { !tokens.isEmpty }
 
-    /// Handles `PURGE` of the path of a rendition, whose source is the scope, or of an object.
-    func purge(_ scope: PurgeScope, within limit: Duration?, authorization: String?) throws(Problem) -> HTTPReply {
-        try authorize(authorization)
-        return reply(purging: scope, within: limit)
-    }
-
     /// Handles `GET /purges/{id}`.
-    func progress(ofPurge id: String, authorization: String?) throws(Problem) -> HTTPReply {
-        try authorize(authorization)
-        return .later { [purges] in
+    func progress(ofPurge id: String) -> HTTPReply {
+        .later { [purges] in
             do {
                 guard let report = try await purges.progress(of: id) else {
                     return ProblemDocument.response(
@@ -57,10 +50,7 @@ struct AdminController: Sendable {
     /// block list refuses (`blocked`). DELETE purges.
     ///
     /// - Parameter limit: How long a purge waits for other nodes, unless the query states it; nil for two seconds.
-    func answer(
-        _ method: HTTPMethod, _ query: [QueryItem], within limit: Duration?, authorization: String?
-    ) throws(Problem) -> HTTPReply {
-        try authorize(authorization)
+    func answer(_ method: HTTPMethod, _ query: [QueryItem], within limit: Duration?) throws(Problem) -> HTTPReply {
         guard method == .delete else {
             switch (query.first?.name, query.first?.value, query.dropFirst().first?.name, query.count) {
             case ("url", let url?, nil, 1):
@@ -81,20 +71,19 @@ struct AdminController: Sendable {
         }
         switch (item.name, item.value) {
         case ("url", let text):
-            return reply(purging: .url(try source(text)), within: limit)
+            return purge(.url(try source(text)), within: limit)
         case ("prefix", let text) where !text.isEmpty:
-            return reply(
-                purging: .prefix(try translating(try SourceURL.canonicalPrefix(of: text), to: Problem.badSourceURL)),
-                within: limit)
+            let prefix = try translating(try SourceURL.canonicalPrefix(of: text), to: Problem.badSourceURL)
+            return purge(.prefix(prefix), within: limit)
         case ("host", let text) where !text.isEmpty:
             guard let host = try? SourceURL.canonicalHost(of: text) else {
                 throw .badSourceURL("host must be the name or address of a host alone, such as example.com.")
             }
-            return reply(purging: .host(host), within: limit)
+            return purge(.host(host), within: limit)
         case ("mount", let name):
             guard let mount = parser.mounts[name] else { throw .badRequest("There is no mount “\(name.prefix(64))”.") }
-            return reply(purging: .prefix(mount.rule.base), within: limit)
-        case ("all", "true"): return reply(purging: .all, within: limit)
+            return purge(.prefix(mount.rule.base), within: limit)
+        case ("all", "true"): return purge(.all, within: limit)
         default: throw Self.wrongScope
         }
     }
@@ -115,13 +104,13 @@ struct AdminController: Sendable {
     private static let wrongScope = Problem.badRequest(
         "DELETE /cache takes exactly one of url, prefix, host, mount and all=true, and wait.")
 
-    /// Checks that a request's token is valid. Compares digests in constant time, so the time reveals nothing about the token
+    /// Checks that a request has a valid token. Compares digests in constant time, so the time reveals nothing about the token
     /// or its length.
     ///
     /// - Throws: `not_found` if the admin interface is off, or `unauthorized`.
-    func authorize(_ authorization: String?) throws(Problem) {
+    func authorize(_ request: borrowing HTTPRequest) throws(Problem) {
         guard isOn else { throw .notFound("The admin interface is off: no admin token is configured.") }
-        let words = (authorization ?? "").utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
+        let words = (request.header("Authorization") ?? "").utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
         guard words.count == 2, Substring(words[0]).lowercased() == "bearer" else { throw .unauthorized }
         // RFC 9110 section 11.4 permits several spaces.
         let digest = SHA256.hash(words[1].drop { $0 == UInt8(ascii: " ") })
@@ -129,7 +118,8 @@ struct AdminController: Sendable {
         guard tokens.filter({ ConstantTime.areEqual(digest, $0) }).count > 0 else { throw .unauthorized }
     }
 
-    private func reply(purging scope: PurgeScope, within limit: Duration?) -> HTTPReply {
+    /// Purges a scope, and calls the hooks for it.
+    func purge(_ scope: PurgeScope, within limit: Duration?) -> HTTPReply {
         .later { [cache, purges, hooks, parser, publicURL] in
             // After the purge, the cache lists nothing.
             var stored: [ListedRendition] = []

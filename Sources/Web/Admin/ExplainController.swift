@@ -31,8 +31,7 @@ struct ExplainController: Sendable {
 
     /// Explains the source, or the rendition's address on this server, that the query's `url` names. With `fetch=true`, tries
     /// that rendition without storing anything.
-    func answer(_ query: [QueryItem], authorization: String?) throws(Problem) -> HTTPReply {
-        try admin.authorize(authorization)
+    func answer(_ query: [QueryItem]) throws(Problem) -> HTTPReply {
         let urls = query.filter { $0.name == "url" }
         let fetches = query.filter { $0.name == "fetch" }
         guard urls.count == 1, fetches.count <= 1, urls.count + fetches.count == query.count,

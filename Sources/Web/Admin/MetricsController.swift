@@ -21,14 +21,14 @@ struct MetricsController: Sendable {
     /// Whether a request may read the metrics by the address of its client alone, without the admin token.
     func isGrantedByAddress(_ request: borrowing HTTPRequest) -> Bool {
         guard isAllowed(request), isOwnName(request.host) else { return false }
-        return (try? admin.authorize(request.header("Authorization"))) == nil
+        return (try? admin.authorize(request)) == nil
     }
 
     func answer(_ request: borrowing HTTPRequest) throws(Problem) -> HTTPReply {
         let isAllowed = isAllowed(request)
         if !isAllowed || !isOwnName(request.host) {
             do throws(Problem) {
-                try admin.authorize(request.header("Authorization"))
+                try admin.authorize(request)
             } catch {
                 throw isAllowed ? Self.wrongHost : error
             }

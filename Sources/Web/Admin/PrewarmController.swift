@@ -9,7 +9,6 @@ internal import SystemIO
 struct PrewarmController: Sendable {
     let queue: PrewarmQueue
     let webhooks: Webhooks
-    let admin: AdminController
     let threads: WorkThreads
 
     /// The size limit of a list in bytes.
@@ -17,15 +16,12 @@ struct PrewarmController: Sendable {
     /// The number of retries of a request without `retries`.
     private static let defaultRetries = 2
 
-    /// Checks the admin token and handles the request.
+    /// Handles a request that has the admin token.
     ///
     /// - Parameters:
     ///   - id: The job in the path; nil for `/prewarm`.
     ///   - key: The field `Idempotency-Key`; nil without one.
-    func answer(
-        _ method: HTTPMethod, _ id: String?, _ query: [QueryItem], key: String?, authorization: String?
-    ) throws(Problem) -> HTTPReply {
-        try admin.authorize(authorization)
+    func answer(_ method: HTTPMethod, _ id: String?, _ query: [QueryItem], key: String?) throws(Problem) -> HTTPReply {
         guard let id else { return method == .post ? try receiveList(query, key: key) : listJobs() }
         return try report(method, id, query)
     }

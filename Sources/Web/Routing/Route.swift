@@ -64,6 +64,14 @@ package enum Route: Sendable, Equatable {
         }
     }
 
+    /// Whether every request needs the admin token.
+    var needsToken: Bool {
+        switch self {
+        case .cache, .explain, .top, .purge, .prewarm: true
+        default: false
+        }
+    }
+
     /// Whether a mount's name may contain the byte.
     package static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
