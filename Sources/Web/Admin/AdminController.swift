@@ -157,26 +157,20 @@ struct AdminController: Sendable {
     /// The stored sources that the block list refuses.
     private func listBlocked(after url: String) throws(Problem) -> HTTPReply {
         if pipeline.blocks == nil { throw .badRequest("The setting block.list is not set.") }
-        return .later { [pipeline] in
-            do throws(CacheError) {
-                return .json(try await pipeline.blockedSources(after: url))
-            } catch {
-                return ProblemDocument.response(Problem(.init(error)))
-            }
+        return .attempt { [pipeline] () throws(Problem) in
+            .json(try await translating(awaiting: try await pipeline.blockedSources(after: url), to: Self.problem))
         }
     }
 
     /// Returns the renditions of a source that this node stores.
     private func list(_ url: String) -> HTTPReply {
-        .later { [cache] in
-            do throws(CacheError) {
-                return .json(
-                    CacheListing(url: url, renditions: try await cache.list(of: url).map { CacheListing.Rendition($0) }))
-            } catch {
-                return ProblemDocument.response(Problem(.init(error)))
-            }
+        .attempt { [cache] () throws(Problem) in
+            let stored = try await translating(awaiting: try await cache.list(of: url), to: Self.problem)
+            return .json(CacheListing(url: url, renditions: stored.map(CacheListing.Rendition.init)))
         }
     }
+
+    static func problem(_ error: CacheError) -> Problem { Problem(.init(error)) }
 }
 
 /// How long a purge waits for the nodes of a cluster: `wait` in the query or in the field `Prefer` (RFC 7240 section 4.3), such

@@ -39,18 +39,14 @@ struct ExplainController: Sendable {
         else { throw .badRequest("GET /explain takes url, and fetch=true to try the rendition without storing it.") }
         let subject = try subject(of: try target(urls[0].value))
         let tries = fetches.first?.value == "true"
-        return .later { [admin] in
-            do throws(RenditionError) {
-                let outlook = try await admin.pipeline.outlook(of: subject.request)
-                let stored = try await translating(
-                    awaiting: try await admin.cache.list(of: subject.request.source.canonical), to: RenditionError.init)
-                let trial = tries && subject.refusal == nil ? await self.trial(of: subject.request) : nil
-                let refusal = admin.cache.statistics().refusal ?? admin.cache.space()?.refusal
-                return .json(
-                    Explanation(subject, stored: stored, outlook, notStoring: refusal?.token, trial: trial))
-            } catch {
-                return ProblemDocument.response(Problem(error))
-            }
+        return .attempt { [admin] () throws(Problem) in
+            let outlook = try await translating(
+                awaiting: try await admin.pipeline.outlook(of: subject.request), to: Problem.init)
+            let stored = try await translating(
+                awaiting: try await admin.cache.list(of: subject.request.source.canonical), to: AdminController.problem)
+            let trial = tries && subject.refusal == nil ? await self.trial(of: subject.request) : nil
+            let refusal = admin.cache.statistics().refusal ?? admin.cache.space()?.refusal
+            return .json(Explanation(subject, stored: stored, outlook, notStoring: refusal?.token, trial: trial))
         }
     }
 

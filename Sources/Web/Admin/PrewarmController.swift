@@ -28,18 +28,17 @@ struct PrewarmController: Sendable {
 
     /// Handles `GET /prewarm`.
     private func listJobs() -> HTTPReply {
-        .later { [queue] in await Self.answer { () throws(PrewarmRefusal) in ["jobs": try await queue.lists()] } }
+        Self.reply { [queue] () throws(PrewarmRefusal) in ["jobs": try await queue.lists()] }
     }
 
-    /// Returns the response with a document, or with the problem.
-    private static func answer<Document: Encodable>(
-        _ document: () async throws(PrewarmRefusal) -> Document?
-    ) async -> HTTPResponse {
-        do throws(PrewarmRefusal) {
-            if let document = try await document() { return .json(document) }
-            return ProblemDocument.response(.notFound("There is no prewarm job with this id."))
-        } catch {
-            return ProblemDocument.response(Problem(error))
+    private static func reply<Document: Encodable & Sendable>(
+        with document: @escaping @Sendable () async throws(PrewarmRefusal) -> Document?
+    ) -> HTTPReply {
+        .attempt { () throws(Problem) in
+            guard let document = try await translating(awaiting: try await document(), to: Problem.init(refusal:)) else {
+                throw .notFound("There is no prewarm job with this id.")
+            }
+            return .json(document)
         }
     }
 
@@ -71,26 +70,18 @@ struct PrewarmController: Sendable {
         }
         let options = (retries: retries, concurrency: concurrency, callback: callback)
         return .receive(
-            CollectingSink(limit: Self.bodyLimit) { [queue, threads] body in
-                do throws(Problem) {
-                    let order = try await threads.perform { () throws(Problem) in
-                        let content =
-                            "\(options.retries) \(options.concurrency) \(options.callback ?? "") \(Hex.encode(SHA256.hash(body)))"
-                        let request = key.map {
-                            PrewarmRequest(key: $0, content: Hex.encode(SHA256.hash(content.utf8)))
-                        }
-                        return try Self.order(
-                            body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback,
-                            request)
-                    }
-                    let id = try await translating(awaiting: try await queue.add(order)) { (refusal: PrewarmRefusal) in
-                        Problem(refusal)
-                    }
-                    return .json(
-                        Accepted(id: id, total: order.payloads.count), status: 202, ["Location": "/prewarm/\(id)"])
-                } catch {
-                    return ProblemDocument.response(error)
+            CollectingSink(limit: Self.bodyLimit) { [queue, threads] body throws(Problem) in
+                let order = try await threads.perform { () throws(Problem) in
+                    let content =
+                        "\(options.retries) \(options.concurrency) \(options.callback ?? "") \(Hex.encode(SHA256.hash(body)))"
+                    let request = key.map { PrewarmRequest(key: $0, content: Hex.encode(SHA256.hash(content.utf8))) }
+                    return try Self.order(
+                        body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback,
+                        request)
                 }
+                let id = try await translating(awaiting: try await queue.add(order), to: Problem.init(refusal:))
+                return .json(
+                    Accepted(id: id, total: order.payloads.count), status: 202, ["Location": "/prewarm/\(id)"])
             })
     }
 
@@ -104,10 +95,8 @@ struct PrewarmController: Sendable {
             first = number
         }
         let from = first
-        return .later { [queue] in
-            await Self.answer { () throws(PrewarmRefusal) in
-                try await queue.report(id, from: from, isCancelling: method == .delete)
-            }
+        return Self.reply { [queue] () throws(PrewarmRefusal) in
+            try await queue.report(id, from: from, isCancelling: method == .delete)
         }
     }
 
@@ -133,7 +122,7 @@ struct PrewarmController: Sendable {
 }
 
 extension Problem {
-    fileprivate init(_ refusal: PrewarmRefusal) {
+    fileprivate init(refusal: PrewarmRefusal) {
         switch refusal {
         case .stopping: self = .draining
         case .full(let waiting, let limit):

@@ -33,12 +33,8 @@ struct FactsController: Sendable {
         try access.checkLoop(request)
         let order = try FactsOrder(query)
         guard let reservation = lists.admission.admit(client.share) else { throw .busy }
-        return CollectingSink(limit: Self.bodyLimit, reservation: reservation) { body in
-            do throws(Problem) {
-                return try await response(to: order, body, client)
-            } catch {
-                return ProblemDocument.response(error)
-            }
+        return CollectingSink(limit: Self.bodyLimit, reservation: reservation) { body throws(Problem) in
+            try await response(to: order, body, client)
         }
     }
 
@@ -94,17 +90,13 @@ struct FactsController: Sendable {
         let texts = query.filter { $0.name == "url" }.map(\.value)
         let order = try FactsOrder([QueryItem(name: "queue", value: "true")])
         guard let reservation = lists.admission.admit(client.share) else { throw .busy }
-        return .later {
+        return .attempt { () throws(Problem) in
             defer { withExtendedLifetime(reservation) {} }
-            do throws(Problem) {
-                let found = try await find(texts, order, client)
-                let answers = found.map { String(ModuleAnswer(entry($0)).rawValue) }.joined()
-                return HTTPResponse(
-                    status: 200, headers: HTTPResponse.unstored("text/javascript; charset=utf-8"),
-                    body: .bytes(Array("export default \"\(answers)\"".utf8)))
-            } catch {
-                return ProblemDocument.response(error)
-            }
+            let found = try await find(texts, order, client)
+            let answers = found.map { String(ModuleAnswer(entry($0)).rawValue) }.joined()
+            return HTTPResponse(
+                status: 200, headers: HTTPResponse.unstored("text/javascript; charset=utf-8"),
+                body: .bytes(Array("export default \"\(answers)\"".utf8)))
         }
     }
 

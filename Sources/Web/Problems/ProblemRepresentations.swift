@@ -52,6 +52,19 @@ enum ProblemDocument {
     }
 }
 
+extension HTTPReply {
+    /// The response of work that suspends, or the document of its problem.
+    static func attempt(_ work: @escaping @Sendable () async throws(Problem) -> HTTPResponse) -> HTTPReply {
+        .later {
+            do throws(Problem) {
+                return try await work()
+            } catch {
+                return ProblemDocument.response(error)
+            }
+        }
+    }
+}
+
 /// Problems as HTML, for browsers that open the address of a player page.
 struct ErrorPage: Sendable {
     /// The version of the program.

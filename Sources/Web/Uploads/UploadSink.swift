@@ -114,13 +114,14 @@ struct UploadedFile: ~Copyable {
 /// Collects a request body in memory.
 final class CollectingSink: HTTPBodySink {
     let limit: Int
-    private let respond: @Sendable ([UInt8]) async -> HTTPResponse
+    private let respond: @Sendable ([UInt8]) async throws(Problem) -> HTTPResponse
     private let reservation: UploadReservation?
     private var bytes: [UInt8] = []
 
     /// - Parameter reservation: Counts the bytes, and is held until the response is ready; nil for a body that is not counted.
     init(
-        limit: Int, reservation: UploadReservation? = nil, respond: @escaping @Sendable ([UInt8]) async -> HTTPResponse
+        limit: Int, reservation: UploadReservation? = nil,
+        respond: @escaping @Sendable ([UInt8]) async throws(Problem) -> HTTPResponse
     ) {
         self.limit = limit
         self.reservation = reservation
@@ -135,9 +136,9 @@ final class CollectingSink: HTTPBodySink {
     func finish() -> HTTPReply {
         let (body, respond, reservation) = (bytes, respond, reservation)
         bytes = []
-        return .later {
+        return .attempt { () throws(Problem) in
             defer { withExtendedLifetime(reservation) {} }
-            return await respond(body)
+            return try await respond(body)
         }
     }
 
