@@ -64,3 +64,15 @@ extension TranscodeResult {
             && loopCount.map(FactRange.loopCount.contains) ?? true && FactRange.bytes.contains(bytes)
     }
 }
+
+/// How often players show an animation.
+package enum PlayCount {
+    /// Returns the number of plays of a file that contains the animation `repetitions` times; nil for an endless loop.
+    ///
+    /// A loop count n means n repetitions after the first play, as in browsers, and 0 an endless loop. Without a loop count, an
+    /// animation plays once.
+    package static func of(loopCount: Int?, repetitions: Int = 1) -> Int? {
+        guard let loopCount else { return 1 }
+        return loopCount == 0 ? nil : (loopCount + repetitions) / repetitions
+    }
+}

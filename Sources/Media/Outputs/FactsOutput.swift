@@ -108,12 +108,12 @@ private struct RequestedFacts {
     init(_ kind: TranscodeOptions.Facts?, _ summary: AnimationSummary, _ delays: [Int]) {
         self.kind = kind
         self.delays = delays
-        let plays: Int? = summary.loopCount.map { $0 == 0 ? nil : $0 + 1 } ?? 1
         switch kind {
         case .fingerprints: frames = Fingerprint.frames(of: delays)[...]
         case .flashes:
             flashes = FlashCounter(
-                width: summary.width, height: summary.height, timescale: summary.timescale, plays: plays)
+                width: summary.width, height: summary.height, timescale: summary.timescale,
+                plays: PlayCount.of(loopCount: summary.loopCount))
         case nil: break
         }
     }

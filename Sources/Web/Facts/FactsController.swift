@@ -308,7 +308,7 @@ private struct ModuleAnswer: OptionSet {
             return
         }
         if let source = entry.source, source.animated, entry.page.still != nil {
-            let plays = PlayCount.of(loopCount: source.loopCount, repetitions: 1)
+            let plays = PlayCount.of(loopCount: source.loopCount)
             if plays.map({ Double($0) * source.duration > 5 }) ?? true { insert(.moves) }
         }
         let names = (entry.renditions ?? [:]).keys

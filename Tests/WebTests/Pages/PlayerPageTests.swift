@@ -1,5 +1,6 @@
 import HTTP
 import Fetch
+import Media
 import Renditions
 import Testing
 

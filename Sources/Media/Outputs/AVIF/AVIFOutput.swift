@@ -40,7 +40,7 @@ enum AVIFOutput: OutputMaker {
         let round = samples.end
         let writer = AVIFWriter(
             width: width, height: height, timescale: samples.timescale, color: color, alpha: alpha,
-            plays: plays(loopCount: summary.loopCount, rounds: loops))
+            plays: PlayCount.of(loopCount: summary.loopCount, repetitions: loops))
         let layout = try streams.layout(rounds: loops) { writer.layout($0, end: round, rounds: loops) }
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: samples.frames,

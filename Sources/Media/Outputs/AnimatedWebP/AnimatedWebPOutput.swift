@@ -31,7 +31,7 @@ enum AnimatedWebPOutput: OutputMaker {
         try HeapBuffer.check(bytes: frames.count * loops * FileLayout.mostBytes)
         let writer = AnimatedWebPWriter(
             width: width, height: height, hasAlpha: encoder.usesAlpha,
-            plays: plays(loopCount: summary.loopCount, rounds: loops), clearPixel: try encoder.clearPixel())
+            plays: PlayCount.of(loopCount: summary.loopCount, repetitions: loops), clearPixel: try encoder.clearPixel())
         let (layout, samples) = writer.layout(frames, end: pictures.end, rounds: loops)
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: pictures.frames,

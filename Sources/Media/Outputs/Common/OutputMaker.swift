@@ -14,14 +14,6 @@ protocol OutputMaker {
 }
 
 extension OutputMaker {
-    /// Returns the number of plays of a sequence that shows the animation `rounds` times per play; nil for endless.
-    ///
-    /// A loop count n means n repetitions after the first play, as in browsers. Without a loop count, an animation plays once.
-    static func plays(loopCount: Int?, rounds: Int) -> Int? {
-        guard let loopCount else { return 1 }
-        return loopCount == 0 ? nil : (loopCount + rounds) / rounds
-    }
-
     /// Produces the output of a file with the decoder of its format.
     static func convert(
         _ transcoder: Transcoder, _ bytes: UnsafeRawBufferPointer, to descriptor: Int32, _ meter: FrameMeter

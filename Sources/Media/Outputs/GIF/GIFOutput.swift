@@ -32,7 +32,7 @@ enum GIFOutput: OutputMaker {
         let rounds = isStill ? 1 : options.time.loops
         let writer = GIFWriter(
             width: width, height: height, palette: file.encoder.global,
-            plays: plays(loopCount: summary.loopCount, rounds: rounds))
+            plays: PlayCount.of(loopCount: summary.loopCount, repetitions: rounds))
         let layout = writer.layout(file.frames, times: file.times, end: end)
         let (samples, hasTransparency) = (file.frames.count, file.encoder.hasTransparency)
         let isExact = file.encoder.isExact
@@ -41,7 +41,7 @@ enum GIFOutput: OutputMaker {
             samples: samples, duration: isStill ? 0 : end, loopCount: summary.loopCount, sourceFormat: Decoder.format,
             isTransparent: hasTransparency, isBrokenOff: round.isBrokenOff, bytes: try file.assemble(layout))
         guard Decoder.format == .gif, !round.isBrokenOff, options.keepsPictures,
-            let copy = GIFSourceCopy.file(bytes, summary, plays: plays(loopCount: summary.loopCount, rounds: 1)),
+            let copy = GIFSourceCopy.file(bytes, summary, plays: PlayCount.of(loopCount: summary.loopCount)),
             copy.count < result.bytes || !isExact, try GIFSourceCopy.isWhole(bytes, limits: transcoder.limits)
         else { return result }
         try FileOutput.truncate(descriptor)
