@@ -113,17 +113,13 @@ struct BlockCommand: ParsableCommand {
         let source = try translating(try SourceURL(url)) { (error: SourceURLError) in
             ConvertFailure(Problem(.invalidSourceURL(error)), of: url)
         }
-        let outcome = Blocking.wait { () async -> Result<FetchOutcome, FetchError> in
-            do throws(FetchError) {
+        do throws(FetchError) {
+            let outcome = try Blocking.wait { () async throws(FetchError) in
                 let fetcher = try Fetcher(configuration: configuration)
                 defer { fetcher.shutdown() }
-                return .success(try await fetcher.fetch(source))
-            } catch {
-                return .failure(error)
+                return try await fetcher.fetch(source)
             }
-        }
-        do throws(FetchError) {
-            guard case .fetched(let fetched) = try outcome.get() else { throw .closed }
+            guard case .fetched(let fetched) = outcome else { throw .closed }
             guard let bytes = try? fetched.bytes.readAll(), (try? Files.write(bytes, to: path)) != nil else {
                 throw .exhausted(cause: "the temporary directory is full")
             }

@@ -5,45 +5,25 @@ internal import SystemIO
 
 /// Waits for asynchronous work on a thread outside Swift's cooperative pool.
 enum Blocking {
-    /// Runs `work` and returns its result. Blocks the calling thread.
-    static func wait<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) -> Value {
-        let result = Mutex<Value?>(nil)
+    /// Runs `work`, and returns its result or throws its error. Blocks the calling thread.
+    static func wait<Value: Sendable, Failure: Error>(
+        _ work: @escaping @Sendable () async throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let result = Mutex<Result<Value, Failure>?>(nil)
         let done = DispatchSemaphore(value: 0)
         Task.detached {
-            let value = await work()
-            result.withLock { $0 = value }
+            do throws(Failure) {
+                let value = try await work()
+                result.withLock { $0 = .success(value) }
+            } catch {
+                result.withLock { $0 = .failure(error) }
+            }
             done.signal()
         }
         while true {
             done.wait()
-            if let value = result.withLock({ $0 }) { return value }
+            if let result = result.withLock({ $0 }) { return try result.get() }
         }
-    }
-}
-
-/// Waits for asynchronous work that a signal may interrupt.
-enum InterruptibleWork {
-    /// Runs `work` and returns its result. Blocks the calling thread.
-    ///
-    /// The first signal cancels the task of the work. The second one ends the process at once.
-    ///
-    /// - Parameters:
-    ///   - signals: Blocked in all threads.
-    ///   - exitCode: The exit code after the second signal.
-    /// - Returns: The result, and whether a signal arrived before it.
-    static func wait<Value: Sendable>(
-        signals: BlockedSignals, exitCode: Int32, _ work: @escaping @Sendable () async -> Value
-    ) -> (value: Value, wasInterrupted: Bool) {
-        let task = Task.detached { await work() }
-        // The thread is not joined: it waits until the process ends.
-        _ = SystemThread.start(name: "gifreel-signals") {
-            signals.waitForOne()
-            task.cancel()
-            signals.waitForOne()
-            _exit(exitCode)
-        }
-        let value = Blocking.wait { await task.value }
-        return (value, task.isCancelled)
     }
 }
 

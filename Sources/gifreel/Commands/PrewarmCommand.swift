@@ -240,13 +240,13 @@ struct PrewarmCommand: ParsableCommand {
     }
 
     /// Produces the unfinished renditions, until all are done, the backend fails, or a signal arrives.
+    ///
+    /// The first signal cancels the work. The second one ends the process at once; the journal is complete even then.
     private func carryOut(
         _ prewarmRun: PrewarmRun, _ backend: any PrewarmBackend, _ signals: BlockedSignals
     ) -> (failure: PrewarmRunError?, wasInterrupted: Bool) {
         let open = prewarmRun.pending
-        // The journal is complete even after a second signal.
-        let (failure, wasInterrupted) = InterruptibleWork.wait(signals: signals, exitCode: Self.interrupted.rawValue) {
-            () async -> PrewarmRunError? in
+        let task = Task.detached { () async -> PrewarmRunError? in
             do throws(PrewarmRunError) {
                 try await backend.run(open.map { prewarmRun.entries[$0] }) { prewarmRun.finish(open[$0], $1) }
                 return nil
@@ -254,7 +254,15 @@ struct PrewarmCommand: ParsableCommand {
                 return error
             }
         }
-        return (failure, wasInterrupted)
+        // The thread is not joined: it waits until the process ends.
+        _ = SystemThread.start(name: "gifreel-signals") {
+            signals.waitForOne()
+            task.cancel()
+            signals.waitForOne()
+            _exit(Self.interrupted.rawValue)
+        }
+        let failure = Blocking.wait { await task.value }
+        return (failure, task.isCancelled)
     }
 
     /// Prints the outcome of the run, and throws the exit code for it.

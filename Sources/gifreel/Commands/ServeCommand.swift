@@ -244,22 +244,15 @@ enum ConnectionCheck {
     }
 
     private static func bucket(_ configuration: SharedStoreConfiguration) throws(SettingsError) -> String {
-        let store: SharedStore
-        do {
-            // Without a ledger: the outbox belongs to the server.
-            store = try SharedStore(configuration) { _ in }
-        } catch {
-            throw SettingsError("\(error)")
-        }
+        // Without a ledger: the outbox belongs to the server.
+        let store = try translating(try SharedStore(configuration) { _ in }) { (error: any Error) in SettingsError("\(error)") }
         defer { store.close() }
-        return try Blocking.wait { () async -> Result<String, SettingsError> in
-            do throws(StoreError) {
-                try await store.check()
-                return .success("\(configuration.bucket.name) takes, lists, returns and deletes an object")
-            } catch {
-                return .failure(SettingsError("\(configuration.bucket.name): \(error)"))
+        let name = configuration.bucket.name
+        try Blocking.wait { () async throws(SettingsError) in
+            try await translating(awaiting: try await store.check()) { (error: StoreError) in SettingsError("\(name): \(error)")
             }
-        }.get()
+        }
+        return "\(name) takes, lists, returns and deletes an object"
     }
 
     /// Whether the server of a hook answers anything. A HEAD purges nothing.

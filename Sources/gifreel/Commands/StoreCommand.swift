@@ -67,23 +67,18 @@ struct PruneCommand: ParsableCommand {
         let time = Int64(Date.now.timeIntervalSince1970) - (age ?? .zero).components.seconds
         let (start, rate, concurrency, isDryRun) = (startAfter, rate, concurrency, dryRun)
         let display = PruneDisplay(isDryRun: isDryRun)
-        let result: Result<PruneProgress, StoreError> = Blocking.wait {
-            do throws(StoreError) {
-                return .success(
-                    try await store.prune(
-                        storedBefore: time, after: start, deletionsPerSecond: rate, concurrency: concurrency, isDryRun: isDryRun
-                    ) { display.show($0) })
-            } catch {
-                return .failure(error)
+        do throws(StoreError) {
+            let totals = try Blocking.wait { () async throws(StoreError) in
+                try await store.prune(
+                    storedBefore: time, after: start, deletionsPerSecond: rate, concurrency: concurrency, isDryRun: isDryRun
+                ) { display.show($0) }
             }
-        }
-        display.end()
-        switch result {
-        case .success(let totals):
+            display.end()
             print(
                 "\(totals.deleted) of \(totals.listed) objects \(isDryRun ? "would be deleted" : "deleted"), "
                     + "\(totals.bytes) bytes")
-        case .failure(let error):
+        } catch {
+            display.end()
             let place = display.completeThrough ?? start
             let hint = place.map { " Continue with --start-after \($0)." } ?? ""
             throw SettingsError("The shared store could not be pruned: \(error)\(hint)")
