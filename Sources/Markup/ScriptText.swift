@@ -66,7 +66,6 @@ extension ArraySlice<UInt8> {
         return nil
     }
 
-    /// Returns the range of the first occurrence of a pattern.
     func firstRange(of pattern: [UInt8]) -> Range<Int>? {
         guard let first = pattern.first else { return nil }
         var index = startIndex

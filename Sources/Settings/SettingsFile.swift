@@ -155,7 +155,6 @@ struct SettingsFile {
 }
 
 extension SettingsError {
-    /// The error for a name that no setting has.
     static func unknownName(_ name: String, origin: String) -> SettingsError {
         let hint = Setting.nearestName(to: name).map { " Did you mean \($0)?" } ?? " gifreel settings lists all of them."
         return SettingsError("\(origin): there is no setting named \(name).\(hint)")

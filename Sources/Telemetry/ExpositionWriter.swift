@@ -44,7 +44,6 @@ struct ExpositionWriter {
         }
     }
 
-    /// Returns the document.
     mutating func finish() -> String {
         if format == .openMetrics { text += "# EOF\n" }
         return text

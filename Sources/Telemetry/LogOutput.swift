@@ -14,7 +14,6 @@ package final class LogOutput: Sendable {
     /// Whether lines begin with their priority, because they go to the journal.
     private let hasPriorities: Bool
     private let writer: LineWriter?
-    /// The index of the level among all levels.
     private let levelIndex: Atomic<Int>
 
     /// Creates a log on a duplicate of `descriptor`. If the descriptor is closed, every line is discarded.

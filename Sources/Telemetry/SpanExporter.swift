@@ -217,7 +217,6 @@ private struct KeyValue: Encodable {
     let key: String
     let value: AnyValue
 
-    /// Returns the attributes sorted by key.
     static func list(_ attributes: SpanAttributes) -> [KeyValue] {
         var list: [KeyValue] = []
         attributes.forEach { key, attribute in

@@ -94,7 +94,6 @@ final class AccessRecorder {
 
     var isEmpty: Bool { batch.count == 0 }
 
-    /// Records a request.
     func record(_ entry: AccessEntry, _ texts: AccessTexts) {
         batch.append(entry, texts)
         if batch.isFull { flush() }

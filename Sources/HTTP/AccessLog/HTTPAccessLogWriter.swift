@@ -45,7 +45,6 @@ package final class HTTPAccessLogWriter: HTTPObserver {
         }
     }
 
-    /// Queues the encoder's lines.
     private func handOver(_ encoder: AccessLineEncoder) {
         output.append(encoder.bytes)
         encoder.removeAll()

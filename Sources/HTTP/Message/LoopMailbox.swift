@@ -5,13 +5,11 @@ internal import SystemIO
 /// one message in progress.
 final class LoopMailbox: Sendable {
     enum Message: Sendable {
-        /// The response that a connection waits for.
         case response(ConnectionToken, HTTPResponse)
         /// The next bytes of a streamed body. The continuation receives whether they were sent.
         case chunk(ConnectionToken, [UInt8], CheckedContinuation<Bool, Never>)
         /// The next piece of a connection's file is now in the page cache.
         case loaded(ConnectionToken)
-        /// The end of a streamed body, complete or not.
         case streamEnded(ConnectionToken, isComplete: Bool)
         /// A ping, which the loop answers in its next turn.
         case ping(LoopPing)

@@ -47,7 +47,6 @@ struct RequestHead {
         present |= field.known.bit
     }
 
-    /// Whether a field of this kind is present.
     func has(_ known: KnownField) -> Bool { present & known.bit != 0 }
 
     /// Whether a field is present that makes the response depend on more than the target.
@@ -70,7 +69,6 @@ struct RequestHead {
         return nil
     }
 
-    /// Returns the value of the first field with this name.
     func first(named name: HTTPFieldName) -> UnsafeRawBufferPointer? {
         let wanted = name.bytes
         for field in fields where field.name.count == wanted.count {

@@ -80,7 +80,6 @@ struct RequestHeadParser: Sendable {
     }
 }
 
-/// The limits of a request head.
 struct HeadLimits: Sendable {
     /// The maximum length of the request target in bytes.
     var target = 16 * 1024

@@ -96,7 +96,6 @@ final class Validators: Sendable {
         lastModifiedText = lastModified.map { Array(HTTPDate.format($0).utf8) } ?? []
     }
 
-    /// Returns the date in a field value; nil if it is not a date.
     func date(_ value: UnsafeRawBufferPointer, now: Int) -> Int? {
         if let lastModified, lastModifiedText.withUnsafeBytes({ value.equals($0) }) { return lastModified }
         guard value.count <= HTTPDate.maxLength else { return nil }

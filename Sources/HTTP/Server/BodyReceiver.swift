@@ -8,7 +8,6 @@ final class BodyReceiver {
         case nothing
         /// The client has closed its sending half, or the connection is broken.
         case end
-        /// The body is complete.
         case complete
         /// The body is malformed or too long, or its sink refused it.
         case failed(any Error)
@@ -17,11 +16,9 @@ final class BodyReceiver {
     /// The result of starting a reception.
     enum Start {
         case receiving
-        /// The request has no body.
         case withoutBody
         /// The declared length exceeds the limit.
         case tooLarge
-        /// The connection is broken.
         case broken
     }
 
@@ -43,7 +40,6 @@ final class BodyReceiver {
 
     // MARK: Receiving
 
-    /// Starts passing a request body to `sink`.
     func start(_ connection: Connection, _ sink: any HTTPBodySink, _ head: RequestHead) -> Start {
         guard let body = connection.body else { return .withoutBody }
         let limit = min(sink.limit, maxBody)

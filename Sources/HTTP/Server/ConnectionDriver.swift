@@ -341,7 +341,6 @@ final class ConnectionDriver {
         return connection.phase != .closed
     }
 
-    /// Returns the reply of a sink whose body is complete.
     private func reply(of sink: any HTTPBodySink) -> HTTPReply {
         let reply = sink.finish()
         if case .receive = reply { return .now(writer.response(to: .handlerFailed)) }
@@ -468,7 +467,6 @@ final class ConnectionDriver {
         sendStreamed(connection)
     }
 
-    /// Ends a streamed body, complete or not.
     func endStream(_ token: ConnectionToken, isComplete: Bool) {
         guard let connection = connections.find(token), let stream = connection.stream else { return }
         connection.task = nil

@@ -55,7 +55,6 @@ final class Arrivals {
     /// Whether there is too little space for another connection.
     var isFull: Bool { buffer.capacity - used < Self.leastSpace }
 
-    /// The space to read into.
     var freeSpace: UnsafeMutableRawBufferPointer { buffer.freeSpace(after: used) }
 
     /// Records that `count` bytes of the connection were read.

@@ -19,10 +19,8 @@ struct ChromaProbe {
     /// have two to three times the bytes.
     private static let noise = 65.0
 
-    /// Whether the loss is visible.
     var isVisible: Bool { pixels > 0 && loss > Self.visible * Double(pixels) }
 
-    /// Whether the loss comes from noise.
     var isNoise: Bool { loss > Self.noise * Double(pixels) }
 
     /// Examines a block of a canvas in the format ``PixelFormat/rgba``.

@@ -172,14 +172,12 @@ struct ContentProbe: ~Copyable {
     private static let mostBlocks = 1024
     private static let mostChangedBlocks = 256
 
-    /// Examines a whole picture.
     private mutating func look(at picture: borrowing Canvas) {
         Self.add(picture, to: &whole, &chroma, background: background)
         if hasFewColors { hasFewColors = Self.hasFewColors(picture) }
         previous.copy(picture, Rectangle(x: 0, y: 0, width: picture.width, height: picture.height))
     }
 
-    /// Examines the whole of ``previous``.
     private mutating func lookAgain() { Self.add(previous, to: &whole, &chroma, background: background) }
 
     private static func add(

@@ -136,7 +136,6 @@ extension TranscodeError: CustomStringConvertible {
         }
     }
 
-    /// Hundredths of a second as seconds.
     private static func seconds(_ hundredths: Int) -> String {
         let fraction = String(hundredths % 100)
         return "\(hundredths / 100)." + (fraction.count == 1 ? "0" : "") + fraction

@@ -156,7 +156,6 @@ private struct SquareColors {
 
 /// Counts the flashes of squares within a second.
 private struct FlashMeter {
-    /// One kind of flashes.
     struct Kind {
         /// The values at the extremes since the last transition, and whether the colours there were saturated.
         private var low: [Float]

@@ -24,7 +24,6 @@ enum PixelConverter {
     struct RowPair {
         var upper: UnsafePointer<UInt32>
         var lower: UnsafePointer<UInt32>
-        /// Pixels in a row.
         var width: Int
         /// The number of the upper row, which is even.
         var y: Int
@@ -51,7 +50,6 @@ enum PixelConverter {
         return difference != 0
     }
 
-    /// Converts columns of a pair of rows to 4:4:4 planes.
     private static func convertEachPixel(_ pair: RowPair, columns: Range<Int>, into planes: FramePlanes) -> Bool {
         var difference: UInt8 = 0
         for (row, words) in [pair.upper, pair.lower].enumerated() {

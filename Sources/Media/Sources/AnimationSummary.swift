@@ -74,7 +74,6 @@ package struct AnimationSummary: Sendable, Equatable {
         try density.check(limits, dataBytes: decoder.dataBytes)
     }
 
-    /// A clock for the delays.
     var clock: FrameClock { FrameClock(timescale: timescale, replacesShortDelays: replacesShortDelays) }
 
     /// Returns the duration of a frame with the given coded delay.

@@ -1,7 +1,6 @@
 /// The frames of a source that become samples of a video, judged by their times only. A video may have fewer samples, because a
 /// frame that looks like the previous one becomes no sample.
 struct SamplePlan: Equatable {
-    /// The number of frames.
     private(set) var count = 0
     /// The numbers, from 1, of the first frame and the last; 0 without such a frame.
     private(set) var first = 0

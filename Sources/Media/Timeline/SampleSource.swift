@@ -55,7 +55,6 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         height = geometry.evenHeight
     }
 
-    /// The chroma siting of the planes.
     var siting: FramePlanes.Siting { pictures.passer?.siting ?? .center }
 
     /// The shown part of the canvas, and its size without the pixel added to an odd side.

@@ -17,6 +17,5 @@ struct ScannedSource<Decoder: AnimationDecoder & ~Copyable> {
     /// The frames of the requested part.
     var plan: SamplePlan { SamplePlan(options.time, of: summary) }
 
-    /// The geometry of the pictures.
     var geometry: PictureGeometry { PictureGeometry(width: summary.width, height: summary.height, options: options) }
 }

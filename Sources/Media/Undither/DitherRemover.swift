@@ -7,7 +7,6 @@
 final class DitherRemover {
     /// The side of a cell in samples, which is the distance between blocks.
     static let cell = 4
-    /// The height of a band in cells.
     static let bandCells = 16
     /// The unit of ``removed``.
     static let unit = 64

@@ -171,7 +171,6 @@ final class TemporalFilter {
 }
 
 extension TemporalFilter {
-    /// A picture of the animation.
     private struct Picture {
         var changed = Rectangle.empty
         var isDithered = false

@@ -134,7 +134,6 @@ final class Undither {
 }
 
 extension Rectangle {
-    /// The rectangle with a border.
     fileprivate func expanded(by border: Int) -> Rectangle {
         Rectangle(x: x - border, y: y - border, width: width + 2 * border, height: height + 2 * border)
     }

@@ -4,7 +4,6 @@
 final class VideoUndither {
     private let spatial: Undither
     private let temporal: TemporalFilter?
-    /// Whether a picture was added.
     private var hasPicture = false
     /// The largest plane that is filtered in time, in bytes with its border: the filter needs nine planes and a canvas. A
     /// picture of 1000 × 1000 pixels just fits.

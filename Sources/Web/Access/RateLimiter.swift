@@ -151,7 +151,6 @@ struct TokenBucket {
         fullAt = min(fullAt, now + rate.span)
     }
 
-    /// Returns a token.
     mutating func giveBack(_ rate: Rate) {
         fullAt -= min(fullAt, rate.interval)
     }

@@ -85,7 +85,6 @@ struct FactsComposer: Sendable {
 
 /// The treatment of an image by a page, with its addresses: the member `page` of `json` and of `POST /facts` (docs/api.md).
 enum PageAdvice {
-    /// A stored rendition.
     struct Stored {
         let bytes: Int64
         /// The media type, with the parameter `codecs` if it is known.

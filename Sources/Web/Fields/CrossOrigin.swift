@@ -43,7 +43,6 @@ struct CrossOrigin: Sendable {
         return response
     }
 
-    /// Returns the response with the fields.
     func applied(to response: HTTPResponse) -> HTTPResponse {
         if case .resource = response.body { return response }
         var response = response

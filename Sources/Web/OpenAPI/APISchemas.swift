@@ -8,7 +8,6 @@ enum APISchemas {
     static let binary: JSONValue = ["type": "string", "format": "binary"]
     static let url: JSONValue = ["type": "string", "pattern": "^https?://.+"]
 
-    /// The body of an upload.
     static let upload: [String: JSONValue] = [
         "image/gif": binary, "image/apng": binary, "image/webp": binary, "image/avif": binary, "video/mp4": binary,
         "video/quicktime": binary, "video/webm": binary, "application/octet-stream": binary,

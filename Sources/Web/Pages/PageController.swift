@@ -114,7 +114,6 @@ struct PageController: Sendable {
         }
     }
 
-    /// Composes the response of a page from the facts of its source.
     private func compose(
         _ page: RequestedPage, _ client: ClientContext, _ form: ProblemForm,
         _ body: (PageFacts, RenditionResult) throws(Problem) -> HTTPResponse

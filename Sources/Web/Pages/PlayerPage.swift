@@ -34,7 +34,6 @@ struct PlayerPage: Sendable {
 
     private let preview: LinkPreview
     private let page = PageTemplate(PackageResources.player_html)
-    /// The video with its button.
     private let video = PageTemplate(PackageResources.player_video_html)
     /// One encoding of the video.
     private let source = PageTemplate(PackageResources.player_source_html)
@@ -43,7 +42,6 @@ struct PlayerPage: Sendable {
     private let image = PageTemplate(PackageResources.player_image_html)
     /// An image without a button: a still picture, or the GIF while there is no video.
     private let picture = PageTemplate(PackageResources.player_picture_html)
-    /// The video's tags in the head.
     private let videoTags = PageTemplate(PackageResources.player_video_tags_html)
     private let videoPolicy = PagePolicy.value(
         style: PackageResources.player_css, script: PackageResources.player_js,
@@ -112,7 +110,6 @@ struct PlayerPage: Sendable {
         }
     }
 
-    /// Returns the text of the page.
     func html(_ contents: Contents) -> String {
         let links = contents.links
         let medium = Medium(links)

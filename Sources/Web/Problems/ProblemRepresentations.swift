@@ -67,7 +67,6 @@ extension HTTPReply {
 
 /// Problems as HTML, for browsers that open the address of a player page.
 struct ErrorPage: Sendable {
-    /// The version of the program.
     let version: String
     private let template = PageTemplate(PackageResources.error_html)
     private let policy = PagePolicy.value(style: PackageResources.home_css, script: nil, ["form-action 'none'"])

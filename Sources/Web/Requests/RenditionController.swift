@@ -97,7 +97,6 @@ struct RenditionController: Sendable {
 
     /// A request for which `Accept` selects the rendition, and whose answer is not in memory.
     private struct NegotiatedMiss {
-        /// For the selected rendition.
         var request: RenditionRequest
         let negotiation: Negotiation
         let accept: AcceptField

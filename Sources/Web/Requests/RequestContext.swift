@@ -23,7 +23,6 @@ extension ServiceContext {
         set { self[RequestOriginKey.self] = newValue }
     }
 
-    /// The request's `X-Request-Id`.
     var requestID: String? {
         get { self[RequestIDKey.self] }
         set { self[RequestIDKey.self] = newValue }

@@ -32,7 +32,6 @@ struct RenditionResponder: Sendable {
         /// `Content-Disposition` of responses to requests for a source; nil for the base of a document and for a rendition that
         /// was found by its id.
         let disposition: String?
-        /// Whether the source is truncated.
         let isOfIncompleteSource: Bool
         /// The fields of a hit for the most recent terms that are not plain. Nearly all requests for a rendition have the same
         /// terms, such as those of a mount that negotiates.
@@ -106,7 +105,6 @@ struct RenditionResponder: Sendable {
         return HTTPResponse(prepared.resource, headers: headers)
     }
 
-    /// Returns the response of a hit by the object's id.
     func hit(_ object: CachedRendition) -> HTTPResponse {
         // An object is always fresh.
         hit(object, .object, remaining: 0)

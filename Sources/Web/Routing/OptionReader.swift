@@ -53,7 +53,6 @@ package struct OptionReader {
     /// The longest title in bytes.
     private static let longestTitle = 500
 
-    /// Whether a parameter with this name is an option.
     static func isOption(_ name: String) -> Bool {
         [signature, "expires", "on_miss", "on_error", "on_larger", callback].contains(name)
             || RenditionOption(rawValue: name) != nil

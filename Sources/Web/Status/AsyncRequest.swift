@@ -39,7 +39,6 @@ final class AsyncRequest: Sendable {
         self.client = client
     }
 
-    /// The id in hexadecimal.
     var key: String { Hex.encode(id) }
 
     var path: String { "/status/\(key)" }
@@ -109,7 +108,6 @@ final class AsyncRequest: Sendable {
         return isPermitted ? StreamPermit { self.state.withLock { $0.streams -= 1 } } : nil
     }
 
-    /// The number of event streams.
     var openStreams: Int { state.withLock { $0.streams } }
 }
 

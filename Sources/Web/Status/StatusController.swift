@@ -93,7 +93,6 @@ struct StatusController: Sendable {
 
 /// The events of one status (HTML standard, section 9.2): its document whenever it has changed, and the final one at the end.
 struct EventStream: Sendable {
-    /// The id of the last event.
     static let lastID: StaticString = "end"
 
     let request: AsyncRequest

@@ -95,7 +95,6 @@ package final class StatusRegistry: Sendable {
         }
     }
 
-    /// The number of event streams.
     var streams: Int {
         state.withLock { Array($0.requests.values) }.reduce(0) { $0 + $1.openStreams }
     }

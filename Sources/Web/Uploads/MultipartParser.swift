@@ -7,14 +7,12 @@ internal import HTTP
 /// processed without a copy.
 struct MultipartParser {
     enum Step: Equatable {
-        /// A part begins.
         case part(MultipartPart)
         /// Bytes of the part: a range of the input.
         case data(Range<Int>)
         /// Bytes of the part from an earlier input, which matched the beginning of a delimiter: the number of bytes of
         /// ``MultipartParser/delimiter`` that are content.
         case delimiterPrefix(Int)
-        /// The part is complete.
         case partEnd
         /// The input is used up.
         case needsMore

@@ -103,7 +103,6 @@ struct ConvertPlan {
     /// conversions.
     private static let found: Set<SourceFormat> = [.gif, .apng, .webp]
 
-    /// The format for the extension of a name.
     private static func format(named name: String) -> SourceFormat? {
         let name = name.lowercased()
         return SourceFormat.allCases.first { $0.fileExtensions.contains { name.hasSuffix(".\($0)") } }

@@ -137,7 +137,6 @@ struct PrewarmCommand: ParsableCommand {
         var jobs: [PrewarmReport]
     }
 
-    /// Prints a line per job of the server.
     private func printJobs() throws {
         let address = server ?? AdminServer.address
         let client = ServerClient(server: address, token: try AdminServer.token(token))

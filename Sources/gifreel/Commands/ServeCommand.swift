@@ -91,7 +91,6 @@ struct ServeCommand: ParsableCommand {
     /// The service, and the values that a reload needs.
     private struct Running {
         var service: GifreelService
-        /// The current settings.
         var settings: Settings
         /// The overrides that the log has named.
         var overrides: [SettingsReader.Override]

@@ -250,7 +250,6 @@ struct ConfiguredMounts {
     /// Seconds for which a source of a `file://` origin is fresh, unless the settings say otherwise.
     private static let freshForOfFiles: Int64 = 10
 
-    /// The directory of a `file://` origin.
     private static func directory(
         of settings: Settings.Mount, _ origin: String, _ name: String
     ) throws(SettingsError) -> SourceURL {

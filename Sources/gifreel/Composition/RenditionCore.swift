@@ -21,7 +21,6 @@ final class RenditionCore: Sendable {
     let state: RenditionState
     let meter: WorkMeter
     let purges: Purges
-    /// The shared store; nil without one.
     let store: SharedStore?
     /// The part of this node in a cluster; nil if it works alone.
     let cluster: Cluster?
@@ -94,7 +93,6 @@ final class RenditionCore: Sendable {
         self.purges = purges
     }
 
-    /// The pipeline with the policy of a configuration.
     func pipeline(_ configuration: ServiceConfiguration, logger: Logger) -> RenditionPipeline {
         let converter = Converter(
             cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter)

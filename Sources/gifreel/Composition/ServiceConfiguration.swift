@@ -215,7 +215,6 @@ struct DescriptorBudget: Equatable {
     let connections: Int
     /// The entries of each of the cache's two tables of open renditions.
     let openRenditions: Int
-    /// The limit of the process.
     let limit: Int
     /// The number of descriptors that the settings need.
     let needed: Int

@@ -5,7 +5,6 @@ struct PictureSize: Equatable {
 }
 
 extension OutputClaim {
-    /// Checks the size in a picture's file.
     func check(_ size: PictureSize) throws(OutputFlaw) {
         guard size.width == width, size.height == height else { throw .wrongSize }
     }
@@ -27,7 +26,6 @@ package struct OutputClaim: Sendable, Equatable {
     var samples = 0
     /// The number of complete frames of the source.
     var frames = 0
-    /// The codec of a video.
     var codec: VideoCodec?
     /// The raw loop count of the source; nil if it has none, 0 for endless.
     var loopCount: Int?

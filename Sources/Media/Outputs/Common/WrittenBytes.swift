@@ -5,7 +5,6 @@ extension [UInt8] {
         return number(contents.count + 8, 4) + text(kind) + contents
     }
 
-    /// Returns a box with version and flags.
     static func fullBox(_ kind: String, version: UInt8 = 0, flags: Int = 0, _ contents: [UInt8]...) -> [UInt8] {
         box(kind, [version] + number(flags, 3) + contents.flatMap { $0 })
     }

@@ -17,7 +17,6 @@ struct AV1Tools: Equatable {
     let effort: Effort
     /// Whether the picture has few colours and sharp edges: palettes and the tools for screen content pay off.
     let isDrawing: Bool
-    /// The chroma subsampling.
     let chroma: ChromaFormat
     /// The quantizer for the default quality, with which ``QualitySearch`` begins.
     private let middle: Double
@@ -33,11 +32,8 @@ struct AV1Tools: Equatable {
     /// See ``forTrial``.
     private var isTrial = false
 
-    /// The amount of work.
     struct Work {
-        /// The number of frames.
         var frames: Int
-        /// Pixels of all frames.
         var pixels: Int
         /// The pixels that change, on which encoders spend most of their time.
         var changedPixels: Int

@@ -57,10 +57,8 @@ enum EncodedPlane: Equatable {
     /// Full-range 8-bit luma without chroma.
     case monochromeAlpha
 
-    /// The chroma subsampling of the frames.
     var chroma: ChromaFormat { if case .color(let chroma) = self { chroma } else { .half } }
 
-    /// libavcodec's pixel format.
     var format: AVPixelFormat {
         switch self {
         case .color(.full): AV_PIX_FMT_YUV444P
@@ -69,7 +67,6 @@ enum EncodedPlane: Equatable {
         }
     }
 
-    /// Sets the colour tags of a stream.
     func tag(_ context: UnsafeMutablePointer<AVCodecContext>) {
         guard case .color(let chroma) = self else {
             context.pointee.color_range = AVCOL_RANGE_JPEG

@@ -10,7 +10,6 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     /// x264's constant rate factor: lower is better and larger.
     package var rateFactor: Double
     var plane: EncodedPlane { .color(.half) }
-    /// The content of the pictures.
     private let content: PictureContent
     /// Whether only the first frame is an IDR picture. Two consecutive IDR pictures, the last of one round and the first of the
     /// next, must differ in `idr_pic_id` (ITU-T H.264 §7.4.3), but rounds are copies.
@@ -127,7 +126,6 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
         return settings
     }
 
-    /// x264's coarsest rate factor.
     private static let coarsestRateFactor = 51.0
 
     /// Returns the steps to add to the rate factor of a file that is too large by the factor `excess`; nil if it is not too

@@ -86,7 +86,6 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// Whether the animation has more pictures than are compared.
     private let isExcerpt: Bool
 
-    /// Composes the pictures.
     init(_ source: ScannedSource<Decoder>, _ content: PictureContent) throws(TranscodeError) {
         self.source = source
         self.content = content
@@ -184,7 +183,6 @@ final class QualityTrial<Decoder: AnimationDecoder & ~Copyable> {
     /// The quality above which no difference is visible: an SSIM of 0.997 at the default, and more for a higher `quality`.
     private static func clear(quality: Int) -> Double { PictureSimilarity.clear + 0.4 * Double(max(0, quality - 60)) }
 
-    /// Returns the quality of the pictures with the settings.
     func quality<Settings: EncoderSettings>(_ settings: Settings) throws(TranscodeError) -> Double {
         var pass = EncoderPass.only
         if settings.hasTwoPasses {

@@ -82,7 +82,6 @@ extension TranscodeOptions {
     }
 }
 
-/// The frames of a GIF and their times.
 private struct GIFFrames: ~Copyable {
     let encoder: GIFFrameEncoder
     private var spool: PacketSpool

@@ -38,7 +38,6 @@ struct MP4Outline {
         largestPart = Self.largestPart(samples: samples)
     }
 
-    /// Returns the range of the part of a kind.
     func range(of kind: String) throws(OutputFlaw) -> Range<Int> {
         guard let part = parts.first(where: { $0.kind == kind }) else { throw .missingPart }
         return part.range

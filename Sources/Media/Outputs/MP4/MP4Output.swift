@@ -33,7 +33,6 @@ enum MP4Output: OutputMaker {
         return try encode(source, coarser, to: descriptor, progress)
     }
 
-    /// Writes an MP4 with the settings.
     static func encode<Decoder: AnimationDecoder & ~Copyable, Settings: MP4EncoderSettings>(
         _ source: ScannedSource<Decoder>, _ settings: Settings, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {

@@ -94,7 +94,6 @@ struct MP4Box {
         try Self.only(kind, in: try children())
     }
 
-    /// Returns the only box of a kind in a list.
     static func only(_ kind: String, in boxes: [MP4Box]) throws(OutputFlaw) -> MP4Box {
         let found = boxes.filter { $0.kind == kind }
         guard found.count == 1 else { throw .missingPart }

@@ -47,7 +47,6 @@ struct VP9Settings: EncoderSettings {
     }
 
     static let coarsestLevel = 63
-    /// Finds the level for a quality.
     static let search = QualitySearch(range: 2...coarsestLevel, decibelsPerStep: 0.25)
 
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational) {

@@ -50,7 +50,6 @@ struct PNGHeader {
         }
     }
 
-    /// Converts the palette's colours.
     mutating func convertPalette(_ conversion: borrowing ColorConversion) {
         guard let colors = palette else { return }
         var words = stride(from: 0, to: colors.count, by: 3).map { index -> UInt32 in

@@ -231,7 +231,6 @@ struct ClipColors: ~Copyable {
     @inline(__always)
     private static func clamped(_ level: Int32, _ highest: Int32) -> Int32 { max(0, min(highest, level)) }
 
-    /// Loads a row of samples.
     private func load(
         _ frame: UnsafeMutablePointer<AVFrame>, plane: Int, row: Int, count: Int, into target: UnsafeMutablePointer<Int32>
     ) {

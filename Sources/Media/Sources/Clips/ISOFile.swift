@@ -53,7 +53,6 @@ enum ISOFile {
         return brands.first != "avif" && brands.contains("avis")
     }
 
-    /// The end of a file.
     struct End {
         /// Whether the file ends before its index or, if it has fragments, within one. Samples past the end are not checked.
         let isCutOff: Bool

@@ -15,7 +15,6 @@ struct HighRange {
     private let samples: [UInt8]
     /// The factor from scene light to the light of a 1000 cd/m² screen, by luminance (OOTF, ITU-R BT.2100 table 5).
     private let systemGain = LightTable(octaves: -20..<1) { lightest * PortableMath.pow($0, 0.2) }
-    /// The tabulated ``gain(_:)``.
     private let gains = LightTable(octaves: 0..<3, gain)
 
     /// The light of 1000 cd/m², in units of paper white.
