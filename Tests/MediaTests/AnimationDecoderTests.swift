@@ -9,7 +9,6 @@ struct AnimationDecoderTests {
     /// Two pixels wide and high: opaque red, then half-transparent blue over one column, then a hole in it.
     private struct ColorDecoder: AnimationDecoder, ~Copyable {
         static let format = SourceFormat.gif
-        static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
         let canvasSize = (width: 2, height: 2)
         let loopCount: Int? = 3
         let timescale = 100

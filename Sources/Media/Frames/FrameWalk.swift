@@ -46,9 +46,6 @@ struct FrameWalk<Decoder: AnimationDecoder & ~Copyable>: ~Copyable {
     /// Bytes of image data of the frames so far.
     var dataBytes: Int { decoder.dataBytes }
 
-    /// Whether the frames end with a damaged frame.
-    var isBrokenOff: Bool { decoder.ending == .brokenOff }
-
     /// Whether any frame so far has pixels.
     var hasPixels: Bool { codedPixels > 0 }
 

@@ -27,7 +27,7 @@ package struct WebPReader: AnimationDecoder, ~Copyable {
     package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .unspecified)
 
     /// Whether a file is a RIFF file of the form `WEBP`.
-    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.count >= 12 && bytes.starts(with: "RIFF".utf8) && bytes[8..<12].elementsEqual("WEBP".utf8)
     }
 

@@ -34,7 +34,7 @@ package struct APNGReader: AnimationDecoder, ~Copyable {
     package private(set) var dataBytes = 0
     package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .unspecified)
 
-    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.starts(with: PNGChunks.signature) }
+    static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { bytes.starts(with: PNGChunks.signature) }
 
     /// Whether `acTL` precedes the pixels, or the file ends before either.
     static func isAnimation(_ bytes: UnsafeRawBufferPointer) -> Bool {

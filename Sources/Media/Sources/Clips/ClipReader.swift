@@ -21,8 +21,6 @@ package struct ClipReader: AnimationDecoder, ~Copyable {
     package private(set) var dataBytes = 0
     package private(set) var frame = AnimationFrame(rectangle: .empty, delay: 0, disposal: .keep)
 
-    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool { format(of: bytes) != nil }
-
     /// Returns the format of a clip or an image sequence; nil for other files.
     static func format(of bytes: UnsafeRawBufferPointer) -> SourceFormat? {
         bytes.starts(with: [0x1a, 0x45, 0xdf, 0xa3]) ? .webm : ISOFile.format(of: bytes)

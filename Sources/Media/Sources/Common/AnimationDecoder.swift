@@ -11,9 +11,6 @@ package protocol AnimationDecoder: ~Copyable, SendableMetatype {
     init(_ bytes: UnsafeRawBufferPointer, limits: MediaLimits) throws(TranscodeError)
 
     static var format: SourceFormat { get }
-    /// Whether a file begins like a file of the decoder's format.
-    static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool
-
     /// Units per second of delays: a multiple of ``FrameClock/timescale``, so that hundredths are whole numbers of units.
     var timescale: Int { get }
     /// Whether delays are rounded to units of ``timescale``, so that frame times are off by up to half a unit.

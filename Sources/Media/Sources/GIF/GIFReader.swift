@@ -41,7 +41,7 @@ package struct GIFReader: AnimationDecoder, ~Copyable {
     package let timescale = FrameClock.timescale
 
     /// Whether a file begins with `GIF` and the version `87a` or `89a` (GIF89a §17).
-    package static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    static func recognizes(_ bytes: UnsafeRawBufferPointer) -> Bool {
         bytes.starts(with: "GIF87a".utf8) || bytes.starts(with: "GIF89a".utf8)
     }
 
