@@ -12,7 +12,7 @@ struct EnvironmentVariables {
             if Self.isInjectedAddress(variable, value) {
                 injected.append(variable)
             } else if let name = Self.settingName(variable) {
-                entries[name] = try SettingEntry(variable, [.text(value)]).checked(as: name)
+                entries[name] = try SettingEntry(origin: variable, parts: [.text(value)]).checked(as: name)
             } else if let name = Self.secretName(variable) {
                 // The variable without `_FILE` comes before this one in the order of names.
                 guard entries[name] == nil else {
@@ -22,7 +22,7 @@ struct EnvironmentVariables {
                 guard !value.isEmpty else {
                     throw SettingsError("The environment variable \(variable) is empty; it must be the path of a file.")
                 }
-                entries[name] = SettingEntry(variable, [.file(value)])
+                entries[name] = SettingEntry(origin: variable, parts: [.file(value)])
             } else if Self.isInjected(variable, value) {
                 injected.append(variable)
             } else {

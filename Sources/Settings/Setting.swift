@@ -64,14 +64,9 @@ package struct Setting: Sendable {
     /// The text for `*` in documents.
     let exampleName: String
 
-    private let write: @Sendable (inout Settings, String, [String]) -> Rejection?
+    private let write: @Sendable (inout Settings, String, [String]) -> String?
     private let read: @Sendable (Settings, String) -> [String]
     private let chosenNames: @Sendable (Settings) -> [String]
-
-    /// The text that ``set(_:chosenName:in:)`` does not accept.
-    package struct Rejection: Equatable, Sendable {
-        package let text: String
-    }
 
     /// A row for a number, duration or size, which always has a range.
     init<Owner: SettingOwner, Value: SettingValue>(
@@ -125,10 +120,10 @@ package struct Setting: Sendable {
         write = { settings, chosenName, texts in
             var scalars: [Value.Scalar] = []
             for text in texts {
-                guard let scalar = Value.Scalar(settingText: text), rule.contains(scalar) else { return Rejection(text: text) }
+                guard let scalar = Value.Scalar(settingText: text), rule.contains(scalar) else { return text }
                 scalars.append(scalar)
             }
-            guard let value = Value(scalars) else { return Rejection(text: texts.joined(separator: ",")) }
+            guard let value = Value(scalars) else { return texts.joined(separator: ",") }
             owner.change(chosenName, in: &settings) { $0[keyPath: path] = value }
             return nil
         }
@@ -143,9 +138,9 @@ package struct Setting: Sendable {
     /// - Parameters:
     ///   - texts: One text, several for a list, or none.
     ///   - chosenName: The text for `*` in the name.
-    /// - Returns: The rejected text; `settings` is then unchanged.
-    package func set(_ texts: [String], chosenName: String = "", in settings: inout Settings) -> Rejection? {
-        if shape == .single && texts.allSatisfy(\.isEmpty) { return Rejection(text: "") }
+    /// - Returns: The text that is not accepted, and leaves `settings` unchanged; nil if the property is set.
+    package func set(_ texts: [String], chosenName: String = "", in settings: inout Settings) -> String? {
+        if shape == .single && texts.allSatisfy(\.isEmpty) { return "" }
         return write(&settings, chosenName, shape == .single ? texts : texts.filter { !$0.isEmpty })
     }
 

@@ -14,11 +14,6 @@ struct SettingEntry {
     /// One, or several for a list.
     var parts: [Part]
 
-    init(_ origin: String, _ parts: [Part]) {
-        self.origin = origin
-        self.parts = parts
-    }
-
     /// The entry itself, unless it is an empty secret: a deployment that forgot to fill a variable would start an unprotected
     /// server.
     ///

@@ -109,7 +109,18 @@ private enum YAMLDocument {
         let example = row.example.map { row.shape == .list ? split($0) : [$0] } ?? []
         let shown = row.hasChosenName || row.defaultTexts.isEmpty ? example : row.defaultTexts
         let line = "\(indent)\(isComment ? "# " : "")\(path[path.count - 1]): \(value(shown, row))"
-        return Wrapping.lines(comment, width: 118 - indent.count).map { "\(indent)# \($0)" } + [line]
+        return wrapped(comment, width: 118 - indent.count).map { "\(indent)# \($0)" } + [line]
+    }
+
+    /// Breaks a text at spaces into lines of at most `width` characters; a longer word gets a line of its own.
+    private static func wrapped(_ text: String, width: Int) -> [String] {
+        text.split(separator: " ").reduce(into: [String]()) { lines, word in
+            if let last = lines.last, last.count + 1 + word.count <= width {
+                lines[lines.count - 1] = "\(last) \(word)"
+            } else {
+                lines.append(String(word))
+            }
+        }
     }
 
     private static func split(_ list: String) -> [String] {
@@ -278,18 +289,5 @@ private enum ManualDocument {
     private static func escaped(_ text: String) -> String {
         let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
         return escaped.hasPrefix(".") || escaped.hasPrefix("'") ? "\\&" + escaped : escaped
-    }
-}
-
-private enum Wrapping {
-    /// Breaks a text at spaces into lines of at most `width` characters; a longer word gets a line of its own.
-    static func lines(_ text: String, width: Int) -> [String] {
-        text.split(separator: " ").reduce(into: [String]()) { lines, word in
-            if let last = lines.last, last.count + 1 + word.count <= width {
-                lines[lines.count - 1] = "\(last) \(word)"
-            } else {
-                lines.append(String(word))
-            }
-        }
     }
 }

@@ -80,7 +80,7 @@ struct SettingsFile {
         if let other = entries[name] {
             throw SettingsError("\(origin): \(name) is set twice; the other place is \(other.origin).")
         }
-        let entry = SettingEntry(origin, try Self.parts(node, of: setting, name, origin))
+        let entry = SettingEntry(origin: origin, parts: try Self.parts(node, of: setting, name, origin))
         // An empty text leaves a single secret unset, as in the file with the defaults. An empty list is written as [].
         entries[name] = setting.shape == .list ? try entry.checked(as: name) : entry
     }

@@ -73,8 +73,8 @@ package enum SettingsReader {
         for (name, entry) in entries.sorted(by: { $0.key < $1.key }) {
             guard let setting = Setting.named(name) else { continue }
             let texts = try entry.texts(of: setting, named: name)
-            if let rejection = setting.set(texts, chosenName: setting.chosenName(in: name), in: &settings) {
-                throw .wrongValue(name, rejection.text, setting.expectation, origin: entry.description)
+            if let rejected = setting.set(texts, chosenName: setting.chosenName(in: name), in: &settings) {
+                throw .wrongValue(name, rejected, setting.expectation, origin: entry.description)
             }
         }
         return settings
@@ -91,7 +91,7 @@ package enum SettingsReader {
                 throw SettingsError("--set \(shown)is not of the form name=value.")
             }
             guard Setting.named(parts[0]) != nil else { throw .unknownName(parts[0], origin: "--set") }
-            entries[parts[0]] = try SettingEntry("--set", [.text(parts[1])]).checked(as: parts[0])
+            entries[parts[0]] = try SettingEntry(origin: "--set", parts: [.text(parts[1])]).checked(as: parts[0])
         }
         return entries
     }

@@ -28,9 +28,9 @@ enum SettingInvariants {
         let chosen = setting.hasChosenName ? "m" : ""
         let before = settings
         let texts = setting.shape == .list ? value.split(separator: ",").map(String.init) : [value]
-        if let rejection = setting.set(texts, chosenName: chosen, in: &settings) {
+        if let rejected = setting.set(texts, chosenName: chosen, in: &settings) {
             guard settings == before else { return "\(name): a refused value changes the settings" }
-            return sentence(.wrongValue(name, rejection.text, setting.expectation))
+            return sentence(.wrongValue(name, rejected, setting.expectation))
         }
         var again = before
         let written = setting.texts(settings, chosenName: chosen)
