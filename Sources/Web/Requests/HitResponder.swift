@@ -23,8 +23,8 @@ struct HitResponder: Sendable {
         if let expires = entry.expires, access.signatures.hasExpired(expires) { return nil }
         if let alias = entry.alias {
             let found =
-                if let keys = entry.negotiated {
-                    negotiated(keys, AcceptField(request)) ?? stillImage(keys.original)
+                if let (keys, facts) = entry.negotiated {
+                    negotiated(keys, facts: facts, AcceptField(request)) ?? stillImage(keys.original)
                 } else {
                     fresh(alias)
                 }
@@ -40,28 +40,17 @@ struct HitResponder: Sendable {
     /// Returns the rendition that `Accept` selects, or the source if negotiation keeps it; nil if it is not in memory or not
     /// fresh.
     private func negotiated(
-        _ keys: NegotiatedKeys, _ accept: AcceptField
+        _ keys: Negotiation<AliasKey>, facts: AliasKey, _ accept: AcceptField
     ) -> (rendition: CachedRendition, remaining: Int64)? {
-        var preference = accept.preference(offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil)
-        if preference == .video {
-            guard let stored = cache.hotAlias(keys.facts), cache.freshness(of: stored).isUsable,
+        var key = keys.choice(for: accept)
+        if key == keys.video {
+            guard let stored = cache.hotAlias(facts), cache.freshness(of: stored).isUsable,
                 let facts = FactsFile.known(stored)
             else { return nil }
-            preference = accept.preference(
-                insteadOfVideo: facts, offersAVIF: keys.avif != nil, offersWebP: keys.webp != nil)
-        }
-        let key: AliasKey? =
-            switch preference {
-            case .video: keys.video
-            case .avif: keys.avif
-            case .webp: keys.webp
-            case .original: nil
-            }
-        guard let key else {
-            guard let original = fresh(keys.original) else { return nil }
-            return responder.isAcceptable(original.rendition, accept) ? original : fresh(keys.gif)
+            key = keys.choice(for: accept, of: facts)
         }
         guard let found = fresh(key) else { return nil }
+        if key == keys.original { return responder.isAcceptable(found.rendition, accept) ? found : fresh(keys.gif) }
         if !responder.staysSource(found.rendition) { return found }
         guard let original = fresh(keys.original) else { return nil }
         return responder.isAcceptable(original.rendition, accept) ? original : found
@@ -113,25 +102,6 @@ struct HitResponder: Sendable {
     }
 }
 
-/// The keys of a source's renditions among which `Accept` selects.
-struct NegotiatedKeys: Sendable {
-    let video: AliasKey
-    let avif: AliasKey?
-    let webp: AliasKey?
-    let gif: AliasKey
-    let original: AliasKey
-    let facts: AliasKey
-
-    init(_ negotiation: Negotiation, of source: SourceURL) {
-        video = AliasKey(source, negotiation.video)
-        avif = negotiation.avif.map { AliasKey(source, $0) }
-        webp = negotiation.webp.map { AliasKey(source, $0) }
-        gif = AliasKey(source, negotiation.gif)
-        original = AliasKey(source, negotiation.original)
-        facts = AliasKey(source, Rendition(format: .json))
-    }
-}
-
 /// The meanings of recent targets, so that a hit neither parses a target nor hashes a URL.
 ///
 /// A direct-mapped table: a newer target replaces an older one in the same slot. Entries never expire, because the meaning of
@@ -144,8 +114,8 @@ final class RouteMemo: Sendable {
         let expires: Int64?
         /// The key of a rendition that is sent unchanged from the store; nil for other routes.
         let alias: AliasKey?
-        /// The keys of the renditions from which `Accept` selects; nil without negotiation.
-        let negotiated: NegotiatedKeys?
+        /// The keys of the renditions from which `Accept` selects, and of the facts; nil without negotiation.
+        let negotiated: (keys: Negotiation<AliasKey>, facts: AliasKey)?
         /// The object that the target names; nil for other routes.
         let object: (id: ObjectID, fileExtension: String)?
         /// Whether the rendition is refused if it is larger than its source.
@@ -167,7 +137,9 @@ final class RouteMemo: Sendable {
             if case .rendition(let rendition, let url) = parsed.route, rendition.format.isSentAsStored {
                 alias = AliasKey(url, rendition)
                 h264 = parsed.refusesLarger ? rendition.comparedWith.map { AliasKey(url, $0) } : nil
-                negotiated = parsed.negotiation.map { NegotiatedKeys($0, of: url) }
+                negotiated = parsed.negotiation.map { negotiation in
+                    (negotiation.map { AliasKey(url, $0) }, AliasKey(url, Rendition(format: .json)))
+                }
             } else {
                 alias = nil
                 h264 = nil

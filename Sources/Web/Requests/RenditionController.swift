@@ -62,7 +62,7 @@ struct RenditionController: Sendable {
 
     /// Answers a request for which `Accept` selects the rendition.
     private func answer(
-        _ target: ParsedTarget, _ negotiation: Negotiation, of source: SourceURL, _ client: ClientContext,
+        _ target: ParsedTarget, _ negotiation: Negotiation<Rendition>, of source: SourceURL, _ client: ClientContext,
         _ request: borrowing HTTPRequest
     ) -> HTTPReply {
         if let hit = hits.response(to: request) { return .now(hit) }
@@ -98,7 +98,7 @@ struct RenditionController: Sendable {
     /// A request for which `Accept` selects the rendition, and whose answer is not in memory.
     private struct NegotiatedMiss {
         var request: RenditionRequest
-        let negotiation: Negotiation
+        let negotiation: Negotiation<Rendition>
         let accept: AcceptField
         /// Whether the client gets the source as it arrives instead of waiting for the rendition.
         let follows: Bool
@@ -111,7 +111,7 @@ struct RenditionController: Sendable {
         /// This miss with the rendition that is selected for a source with these facts.
         func selecting(for source: SourceFacts) -> NegotiatedMiss {
             var miss = self
-            miss.request = request.with(negotiation.rendition(for: accept, of: source))
+            miss.request = request.with(negotiation.choice(for: accept, of: source))
             if miss.request.rendition != negotiation.original { miss.request.alternative = negotiation.original }
             miss.lacksFacts = false
             return miss
@@ -123,13 +123,13 @@ struct RenditionController: Sendable {
     ///
     /// - Returns: The rendition, and whether facts that could rule out a video are still missing.
     private func selected(
-        _ negotiation: Negotiation, _ accept: AcceptField, of source: SourceURL, _ client: ClientContext
+        _ negotiation: Negotiation<Rendition>, _ accept: AcceptField, of source: SourceURL, _ client: ClientContext
     ) async -> (Rendition, lacksFacts: Bool) {
-        let rendition = negotiation.rendition(for: accept)
+        let rendition = negotiation.choice(for: accept)
         guard rendition == negotiation.video else { return (rendition, false) }
         let facts = client.request(Rendition(format: .json), of: source)
         if let known = await pipeline.stored(facts).flatMap(FactsFile.known) {
-            return (negotiation.rendition(for: accept, of: known), false)
+            return (negotiation.choice(for: accept, of: known), false)
         }
         if await pipeline.stored(facts.with(rendition)) != nil { background.add(facts) }
         return (rendition, !pipeline.isKnownToFail(facts))

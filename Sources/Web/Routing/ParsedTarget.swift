@@ -14,7 +14,7 @@ struct ParsedTarget: Sendable {
     /// The source as the mount's clients address it.
     var address: MountAddress?
     /// The renditions from which `Accept` selects; nil if the target names one rendition for all clients.
-    var negotiation: Negotiation?
+    var negotiation: Negotiation<Rendition>?
 
     /// The answer to a request whose rendition is not stored.
     var onMiss = Mount.OnMiss.wait

@@ -55,10 +55,10 @@ import Testing
         #expect(negotiation.webp?.canonicalText == "awebp,width=100")
         #expect(negotiation.original.canonicalText == "original")
         let accepted = ["video/mp4", "image/avif", "image/webp", "image/*"]
-        let selected = accepted.map { negotiation.rendition(for: AcceptField([$0])) }
+        let selected = accepted.map { negotiation.choice(for: AcceptField([$0])) }
         #expect(selected == [video.withoutBFrames, negotiation.avif, negotiation.webp, negotiation.original])
         let without = Negotiation(video, offered: [])
-        #expect(without.avif == nil && without.rendition(for: AcceptField(["image/avif, image/webp"])) == without.original)
+        #expect(without.avif == nil && without.choice(for: AcceptField(["image/avif, image/webp"])) == without.original)
     }
 
     @Test func onlyTheNameOfTheGIFIsNegotiated() throws {
