@@ -3,7 +3,7 @@ internal import Glibc
 /// Comparisons and slices of raw bytes by the rules of HTTP: ASCII, and case-insensitive for names and tokens.
 extension UnsafeRawBufferPointer {
     /// Whether these bytes equal `other`.
-    func equals(_ other: UnsafeRawBufferPointer) -> Bool {
+    package func equals(_ other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard let base = baseAddress, let otherBase = other.baseAddress else { return true }
         return memcmp(base, otherBase, count) == 0

@@ -1,5 +1,4 @@
 internal import Fetch
-internal import Glibc
 internal import HTTP
 internal import Renditions
 internal import Store
@@ -165,9 +164,7 @@ final class RouteMemo: Sendable {
     func entry(for target: UnsafeRawBufferPointer) -> Entry? {
         guard target.count <= Self.maxTargetLength else { return nil }
         let slot = slot(of: target)
-        guard let entry = slots.withLock({ $0[slot] }), entry.target.count == target.count,
-            Self.areEqual(entry.target, target)
-        else { return nil }
+        guard let entry = slots.withLock({ $0[slot] }), entry.target.withUnsafeBytes(target.equals) else { return nil }
         return entry
     }
 
@@ -177,14 +174,6 @@ final class RouteMemo: Sendable {
         let entry = Entry(target: target, parsed)
         let slot = slot(of: target)
         slots.withLock { $0[slot] = entry }
-    }
-
-    /// Compares bytes of equal count.
-    private static func areEqual(_ known: [UInt8], _ target: UnsafeRawBufferPointer) -> Bool {
-        known.withUnsafeBytes { known in
-            guard let left = known.baseAddress, let right = target.baseAddress else { return known.isEmpty }
-            return memcmp(left, right, known.count) == 0
-        }
     }
 
     /// Multiplies and folds words of eight bytes, as wyhash does.

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import HTTP
 
 /// The dimensions of the request metrics. They have few values, regardless of the targets that clients request.
 struct RequestClass: Hashable {
@@ -15,11 +15,7 @@ struct RequestClass: Hashable {
         private static let plainHit: StaticString = "gifreel; hit"
 
         init(_ field: UnsafeRawBufferPointer) {
-            guard let base = field.baseAddress, !field.isEmpty else {
-                self = .none
-                return
-            }
-            if field.count == Self.plainHit.utf8CodeUnitCount, memcmp(base, Self.plainHit.utf8Start, field.count) == 0 {
+            if field.equals(Self.plainHit) {
                 self = .hit
                 return
             }
