@@ -6,14 +6,11 @@ enum OpenAPIDocument {
     /// - Parameter startedAt: The document's `Last-Modified`, in seconds since 1970.
     static func resource(_ policy: WebPolicy, crossOrigin: CrossOrigin, startedAt: Int) -> HTTPResource {
         let document = document(policy.presets, version: policy.version, publicURL: policy.publicURL)
-        let bytes = JSONText.encode(document)
         var headers: HTTPHeaders = [
             "Cache-Control": "public, max-age=300, stale-while-revalidate=86400", "X-Content-Type-Options": "nosniff",
         ]
         headers.append(crossOrigin.fields)
-        return HTTPResource(
-            bytes: bytes, contentType: "application/json", entityTag: PageTag.of(bytes),
-            lastModified: startedAt, headers: headers)
+        return HTTPResource(JSONText.encode(document), "application/json", lastModified: startedAt, headers: headers)
     }
 
     /// The document as a value.

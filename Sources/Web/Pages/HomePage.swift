@@ -34,9 +34,7 @@ enum HomePage {
             "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
         ]
         headers.append(crossOrigin.fields)
-        return HTTPResource(
-            bytes: Array(page.utf8), contentType: "text/html; charset=utf-8", entityTag: PageTag.of(page),
-            lastModified: startedAt, headers: headers)
+        return HTTPResource(Array(page.utf8), "text/html; charset=utf-8", lastModified: startedAt, headers: headers)
     }
 
     private static func options(_ defaults: RenditionDefaults) -> String {

@@ -104,10 +104,8 @@ struct PageController: Sendable {
                 let maxAge = renditions.responder.caching.lifetime(of: result, page.terms)
                 let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: maxAge)
                 return renditions.responder.pageResponse(result, page.terms, hasOwnAddress ? .source : .temporary) { fields in
-                    let text = JSONText.encode(document, inSnakeCase: true)
-                    return HTTPResource(
-                        bytes: text, contentType: Rendition.Format.json.contentType,
-                        entityTag: PageTag.of(String(decoding: text, as: UTF8.self)),
+                    HTTPResource(
+                        JSONText.encode(document, inSnakeCase: true), Rendition.Format.json.contentType,
                         lastModified: Int(result.rendition.created), headers: fields)
                 }
             }

@@ -70,7 +70,6 @@ struct PlayerPage: Sendable {
     ///   - fields: Additional fields, such as `Cache-Control`.
     ///   - lastModified: The time at which the page's content last changed, in seconds since 1970; nil if unknown.
     func resource(_ contents: Contents, fields: HTTPHeaders, lastModified: Int?) -> HTTPResource {
-        let page = html(contents)
         var fields = fields
         let medium = Medium(contents.links)
         let policy =
@@ -86,8 +85,7 @@ struct PlayerPage: Sendable {
         if medium != .original { fields.append("Cross-Origin-Embedder-Policy", "require-corp") }
         fields.append("Accept-CH", WidthHints.names)
         return HTTPResource(
-            bytes: Array(page.utf8), contentType: Rendition.Format.html.contentType, entityTag: PageTag.of(page),
-            lastModified: lastModified, headers: fields)
+            Array(html(contents).utf8), Rendition.Format.html.contentType, lastModified: lastModified, headers: fields)
     }
 
     private enum Medium {

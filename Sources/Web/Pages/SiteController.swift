@@ -64,8 +64,6 @@ extension SiteFile {
             "Cross-Origin-Resource-Policy": "cross-origin", "X-Content-Type-Options": "nosniff",
         ]
         headers.append(crossOrigin.fields)
-        let bytes = bytes
-        return HTTPResource(
-            bytes: bytes, contentType: contentType, entityTag: PageTag.of(bytes), lastModified: startedAt, headers: headers)
+        return HTTPResource(bytes, contentType, lastModified: startedAt, headers: headers)
     }
 }

@@ -1,5 +1,6 @@
 internal import Digests
 internal import Foundation
+internal import HTTP
 internal import SystemIO
 
 /// An HTML page with placeholders of the form `{{name}}`.
@@ -69,12 +70,12 @@ enum HTMLText {
     }
 }
 
-enum PageTag {
-    /// A strong tag: a hash of the page.
-    static func of(_ page: String) -> String { of(Array(page.utf8)) }
-
-    static func of(_ bytes: [UInt8]) -> String {
-        "\"\(Hex.encode(SHA256.hash(bytes).prefix(16)))\""
+extension HTTPResource {
+    /// Creates a resource from bytes in memory. Its strong entity tag is a hash of them.
+    convenience init(_ bytes: [UInt8], _ contentType: String, lastModified: Int?, headers: HTTPHeaders) {
+        self.init(
+            bytes: bytes, contentType: contentType, entityTag: "\"\(Hex.encode(SHA256.hash(bytes).prefix(16)))\"",
+            lastModified: lastModified, headers: headers)
     }
 }
 

@@ -183,9 +183,7 @@ struct RenditionResponder: Sendable {
     }
 
     private func document(_ body: (bytes: [UInt8], lastModified: Int)) -> HTTPResource {
-        HTTPResource(
-            bytes: body.bytes, contentType: Rendition.Format.json.contentType, entityTag: PageTag.of(body.bytes),
-            lastModified: body.lastModified, headers: common)
+        HTTPResource(body.bytes, Rendition.Format.json.contentType, lastModified: body.lastModified, headers: common)
     }
 
     /// Returns a response that will change soon: caches must revalidate it before each use, if they may store it.

@@ -110,6 +110,8 @@ import Testing
             let tag = try #require(try await web.request("GET", "/")["etag"])
             #expect(try await web.request("GET", "/", headers: ["If-None-Match: \(tag)"]).status == 304)
             #expect(try await web.request("HEAD", "/")["etag"] == tag)
+            // The tag is a hash of the page: other bytes have another one.
+            #expect(try await web.request("HEAD", "/gifreel.js")["etag"] != tag && tag.utf8.count == 34)
         }
     }
 
@@ -149,6 +151,5 @@ import Testing
         let without = PagePolicy.value(style: Array("a".utf8), script: nil, ["img-src 'self'"])
         let with = PagePolicy.value(style: Array("a".utf8), script: Array("b".utf8), [])
         #expect(!without.contains("script-src") && with.contains("script-src 'sha256-") && without.hasSuffix("img-src 'self'"))
-        #expect(PageTag.of("a") != PageTag.of("b") && PageTag.of("a") == PageTag.of("a") && PageTag.of("a").count == 34)
     }
 }
