@@ -7,27 +7,13 @@ internal import SystemIO
 /// The checks between parsing a request and processing it: signatures, source rules, loops and rates.
 struct AccessControl: Sendable {
     let signatures: SignatureCheck
-    private let sources: SourceRules
-    private let options: OptionPolicy
-    private let presets: RenditionPresets
-    /// This service's name in `CDN-Loop` (RFC 8586). Fetches carry it, so a request that carries it was caused by a fetch of this
-    /// service.
-    private let loopName: String
+    private let policy: WebPolicy
     private let limits: ClientLimits
-    private let limitsMisses: Bool
-    private let limitsUploads: Bool
-    let limitsBytes: Bool
 
     init(_ policy: WebPolicy, limits: ClientLimits, clock: TimeSource) {
         signatures = SignatureCheck(keys: policy.signingKeys, isRequired: policy.requiresSignature, clock: clock)
-        sources = policy.sources
-        options = policy.options
-        presets = policy.presets
-        loopName = policy.loopName
+        self.policy = policy
         self.limits = limits
-        limitsMisses = policy.rateLimit != nil
-        limitsUploads = policy.uploadLimit != nil
-        limitsBytes = policy.byteLimit != nil
     }
 
     /// Checks a request whose target contains everything its signature covers, and sets the target's key.
@@ -84,15 +70,15 @@ struct AccessControl: Sendable {
 
     /// Whether a rule of the target's mount, or of the mounts that serve its source, requires a signature; nil without a rule.
     private func signatureRule(of target: ParsedTarget) -> Bool? {
-        target.mount?.rule.requiresSignature ?? (target.source.map(sources.rights)?.needsSignature == true ? true : nil)
+        target.mount?.rule.requiresSignature ?? (target.source.map(policy.sources.rights)?.needsSignature == true ? true : nil)
     }
 
     private func checkRights(
         of target: ParsedTarget, _ credentials: RequestSignature, isSigned: Bool
     ) throws(Problem) {
-        let rights = target.source.map(sources.rights)
-        try options.check(
-            credentials.options.map { ($0.name, $0.value) }, isSigned: isSigned, presets: presets)
+        let rights = target.source.map(policy.sources.rights)
+        try policy.options.check(
+            credentials.options.map { ($0.name, $0.value) }, isSigned: isSigned, presets: policy.presets)
         if let key = target.key, let name = key.name {
             guard key.permits(target.source) else {
                 limits.keys.refused(name)
@@ -106,12 +92,12 @@ struct AccessControl: Sendable {
 
     /// Whether addresses in a target's page are limited to the options of unsigned requests.
     func bounds(_ target: ParsedTarget) -> Bool {
-        options == .presets && target.key == nil
+        policy.options == .presets && target.key == nil
     }
 
     /// Refuses a request that a fetch of this service caused. Hits skip the check: without a fetch there is no loop.
     func checkLoop(_ request: borrowing HTTPRequest) throws(Problem) {
-        if request.names(loopName, in: "CDN-Loop") { throw .loop }
+        if request.names(policy.loopName, in: "CDN-Loop") { throw .loop }
     }
 
     /// Returns the permission to cause a miss.
@@ -120,7 +106,7 @@ struct AccessControl: Sendable {
     ///   - client: Nil if the address is unknown (a Unix socket without a trusted proxy).
     ///   - key: The key that has signed the request; nil for none.
     func allowance(_ client: ClientNetwork?, _ key: SigningKey?) -> MissAllowance {
-        let general = limitsMisses ? limits.misses.allowance(for: client) : .unlimited
+        let general = policy.rateLimit != nil ? limits.misses.allowance(for: client) : .unlimited
         return key.map { limits.keys.allowance($0, otherwise: general) } ?? general
     }
 
@@ -128,14 +114,16 @@ struct AccessControl: Sendable {
     ///
     /// - Throws: `rate_limited`.
     func countUpload(_ client: ClientNetwork?) throws(Problem) {
-        guard limitsUploads, let client, let seconds = limits.uploads.take(client) else { return }
+        guard policy.uploadLimit != nil, let client, let seconds = limits.uploads.take(client) else { return }
         throw Problem(429, "rate_limited", "This address has sent too many uploads.", retryAfter: seconds)
     }
 
     /// Refunds the token of an upload for which the server had no memory.
     func giveBackUpload(_ client: ClientNetwork?) {
-        if limitsUploads, let client { limits.uploads.giveBack(client) }
+        if policy.uploadLimit != nil, let client { limits.uploads.giveBack(client) }
     }
+
+    var limitsBytes: Bool { policy.byteLimit != nil }
 
     /// Refuses a client that is over its limit of received bytes.
     ///

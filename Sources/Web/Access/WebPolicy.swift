@@ -25,7 +25,7 @@ package struct WebPolicy: Sendable {
     package var byteLimit: RateLimit?
     /// The rules for sources, which include those of ``mounts``.
     package var sources: SourceRules
-    /// This service's name in `CDN-Loop`.
+    /// This service's name in `CDN-Loop` (RFC 8586). Fetches carry it: a request with it was caused by a fetch of this service.
     package var loopName: String
     /// The token of admin requests; nil disables the admin interface.
     package var adminToken: String?

@@ -1,6 +1,5 @@
 /// A JSON value (RFC 8259).
 indirect enum JSONValue: Sendable, Hashable {
-    case null
     case bool(Bool)
     case number(Double)
     case whole(Int)
@@ -32,7 +31,6 @@ extension JSONValue: Encodable {
     func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {
-        case .null: try container.encodeNil()
         case .bool(let value): try container.encode(value)
         case .number(let value): try container.encode(value)
         case .whole(let value): try container.encode(value)
