@@ -1,5 +1,6 @@
 internal import CMedia
 internal import Glibc
+internal import SystemIO
 
 /// Moves the index of an MP4 (`moov`) in front of the data, and omits parts that no player reads.
 ///
@@ -62,7 +63,7 @@ struct MP4Index: ~Copyable {
             let isLong = Self.number(head, 0, 4) == 1 && head.count == 16 && head[8] == 0
             let size = isLong ? Self.number(head, 8, 8) : Self.number(head, 0, 4)
             guard size >= (isLong ? 16 : 8), size <= file.length - position else { throw Self.malformed }
-            let kind = Self.kind(head, 0)
+            let kind = String(decoding: head[4..<8], as: UTF8.self)
             if kind == "mdat" { dataBegin = position + (isLong ? 16 : 8) }
             ranges[kind] = position..<position + size
             position += size
@@ -77,16 +78,8 @@ struct MP4Index: ~Copyable {
     private static func boxes(
         _ bytes: [UInt8], _ part: Range<Int>
     ) throws(TranscodeError) -> [(kind: String, range: Range<Int>)] {
-        var boxes: [(String, Range<Int>)] = []
-        var position = part.lowerBound
-        while position < part.upperBound {
-            guard part.upperBound - position >= 8 else { throw malformed }
-            let size = number(bytes, position, 4)
-            guard size >= 8, size <= part.upperBound - position else { throw malformed }
-            boxes.append((kind(bytes, position), position..<position + size))
-            position += size
-        }
-        return boxes
+        let boxes = try translating(try MP4Box.all(in: ByteReader(bytes[part]))) { (_: OutputFlaw) in malformed }
+        return boxes.map { ($0.kind, $0.content.rest.startIndex - 8..<$0.content.rest.endIndex) }
     }
 
     /// The boxes that contain others, and the bytes in front of these.
@@ -123,10 +116,6 @@ struct MP4Index: ~Copyable {
         // The levels are the fourth bytes of the record and of the set, which follows 8 bytes of the record.
         guard box.count > 19 else { throw malformed }
         for place in [box.lowerBound + 11, box.lowerBound + 19] { index[place] = max(index[place], level) }
-    }
-
-    private static func kind(_ bytes: [UInt8], _ box: Int) -> String {
-        String(decoding: bytes[box + 4..<box + 8], as: UTF8.self)
     }
 
     private static func number(_ bytes: [UInt8], _ position: Int, _ count: Int) -> Int {
