@@ -56,21 +56,6 @@ package struct Fingerprint: Sendable, Equatable {
     /// A picture with a shorter side has no fingerprint: all bits are 0.
     private static let leastSide = 5
 
-    init(hash: PDQHash, quality: Int) {
-        self.hash = hash
-        self.quality = quality
-    }
-
-    /// Computes the fingerprint of a canvas in the format ``PixelFormat/rgba``, composited over white like a JPEG poster.
-    init(_ canvas: borrowing Canvas) {
-        guard min(canvas.width, canvas.height) >= Self.leastSide else {
-            self.init(hash: PDQHash(.zero), quality: 0)
-            return
-        }
-        let samples = Self.samples(canvas)
-        self.init(hash: Self.hash(samples), quality: Self.quality(samples))
-    }
-
     /// Returns the smoothed luma at 64 × 64 points, row by row.
     ///
     /// The filter is linear and separable, so only the samples that are kept are computed: first the weighted sum of the rows
@@ -160,6 +145,16 @@ package struct Fingerprint: Sendable, Equatable {
 // MARK: - Fingerprints of an animation
 
 extension Fingerprint {
+    /// Computes the fingerprint of a canvas in the format ``PixelFormat/rgba``, composited over white like a JPEG poster.
+    init(_ canvas: borrowing Canvas) {
+        guard min(canvas.width, canvas.height) >= Self.leastSide else {
+            self.init(hash: PDQHash(.zero), quality: 0)
+            return
+        }
+        let samples = Self.samples(canvas)
+        self.init(hash: Self.hash(samples), quality: Self.quality(samples))
+    }
+
     /// Returns the frames to fingerprint: all frames of a short animation, otherwise those at evenly spaced times, so that
     /// another speed or frame rate yields the same pictures. If few frames fill the time, others are added.
     ///

@@ -19,15 +19,10 @@ package struct Flashes: Sendable, Equatable {
     /// The upper bound of both numbers; more are counted as this many. Only clips have pictures of less than 11 ms, and thus
     /// more than 45 flashes in a second.
     fileprivate static let most = 100
+}
 
-    init(general: Int, red: Int, worstSecond: Int) {
-        self.general = general
-        self.red = red
-        self.worstSecond = worstSecond
-    }
-
-    // MARK: In a worker's file
-
+/// The form in a worker's file.
+extension Flashes {
     static let byteCount = 10
 
     /// The encoding in a file: both numbers, then the time in little-endian order.
