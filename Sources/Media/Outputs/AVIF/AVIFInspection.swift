@@ -24,7 +24,7 @@ enum AVIFInspection {
         let boxes = try MP4Box.all(in: movie)
         guard boxes.map(\.kind) == ["mvhd", "trak"] + (hasAlpha ? ["trak"] : []) else { throw .missingPart }
         var header = try boxes[0].versioned()
-        try header.content.skip(try TimeFields(version: header.version).dates)
+        try header.content.skip(try TimeFields(version: header.version).dates.count)
         guard try header.content.number(4) == claim.timescale else { throw .wrongDuration }
         let shown = try TimeFields(version: header.version).duration(&header.content)
         for (index, track) in boxes.dropFirst().enumerated() {
@@ -41,7 +41,7 @@ enum AVIFInspection {
             throw .missingPart
         }
         var head = try parts[0].versioned()
-        try head.content.skip(try TimeFields(version: head.version).dates)
+        try head.content.skip(try TimeFields(version: head.version).dates.count)
         guard try head.content.number(4) == (isAlpha ? 2 : 1) else { throw .malformed }
         try head.content.skip(4)
         guard try TimeFields(version: head.version).duration(&head.content) == shown else { throw .wrongDuration }
@@ -211,26 +211,5 @@ enum AVIFItemInspection {
         let associations: [UInt8] = [0, 1, 4, 1, 2, 0x83, 4] + (hasAlpha ? [0, 2, 4, 1, 5, 0x86, 7] : [])
         var list = try parts[1].versioned().content
         guard try list.number(4) == (hasAlpha ? 2 : 1), list.rest.elementsEqual(associations) else { throw .malformed }
-    }
-}
-
-/// The dates and durations of a box, by its version (ISO/IEC 14496-12 §8.2.2).
-private struct TimeFields {
-    private let isLong: Bool
-
-    init(version: Int) throws(OutputFlaw) {
-        guard version == 0 || version == 1 else { throw .malformed }
-        isLong = version == 1
-    }
-
-    /// The bytes of the creation and modification dates.
-    var dates: Int { isLong ? 16 : 8 }
-
-    /// Reads the next duration; nil for endless.
-    func duration(_ content: inout ByteReader) throws(OutputFlaw) -> Int? {
-        var bytes = ByteReader(try content.take(isLong ? 8 : 4))
-        if bytes.rest.allSatisfy({ $0 == 0xff }) { return nil }
-        if isLong { guard try bytes.number(1) == 0 else { throw .wrongDuration } }
-        return try bytes.number(bytes.count)
     }
 }

@@ -214,15 +214,28 @@ struct AVIFWriter {
 }
 
 /// The fields of a box that hold dates and durations: 32 bits each in version 0, 64 in version 1 (ISO/IEC 14496-12 §8.2.2).
-private struct TimeFields {
+struct TimeFields {
     let isLong: Bool
 
     /// - Parameter largest: The largest duration.
     init(largest: Int) { isLong = largest > 0xffff_fffe }
+
+    init(version: Int) throws(OutputFlaw) {
+        guard version == 0 || version == 1 else { throw .malformed }
+        isLong = version == 1
+    }
 
     var version: UInt8 { isLong ? 1 : 0 }
     /// The creation and modification dates, which are not stated.
     var dates: [UInt8] { .zeros(isLong ? 16 : 8) }
 
     func callAsFunction(_ duration: Int) -> [UInt8] { .number(duration, isLong ? 8 : 4) }
+
+    /// Reads the next duration; nil for endless.
+    func duration(_ content: inout ByteReader) throws(OutputFlaw) -> Int? {
+        var bytes = ByteReader(try content.take(isLong ? 8 : 4))
+        if bytes.rest.allSatisfy({ $0 == 0xff }) { return nil }
+        if isLong { guard try bytes.number(1) == 0 else { throw .wrongDuration } }
+        return try bytes.number(bytes.count)
+    }
 }
