@@ -32,6 +32,9 @@ final class BodyStream {
     /// Whether the client cannot distinguish an incomplete body from a complete one if the connection ends normally.
     var needsReset: Bool { framing == .untilClose }
 
+    /// Whether the client has a whole body once the segments so far are sent, although the producer has not ended it.
+    var isWhole: Bool { left == 0 }
+
     /// Starts the task that produces the body of a connection's response.
     static func start(
         _ produce: @escaping @Sendable (HTTPBodyWriter) async throws -> Void, for token: ConnectionToken, mailbox: LoopMailbox

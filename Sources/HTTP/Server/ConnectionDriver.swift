@@ -80,7 +80,9 @@ final class ConnectionDriver {
     func close(_ connection: Connection) {
         guard connection.phase != .closed else { return }
         if connection.exchange.started != 0 {
-            recorder?.record(connection, isComplete: false)
+            // Many clients close the connection with the last byte of a declared length, before the producer has ended.
+            let isComplete = connection.phase == .streaming && connection.stream?.isWhole ?? false
+            recorder?.record(connection, isComplete: isComplete)
             connection.exchange.started = 0
         }
         connection.phase = .closed

@@ -80,6 +80,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [6, 7]) func aBodyIsCompleteWithItsLastByteAlthoughItsProducerGoesOn(_ length: Int) async throws {
+        let handler = stream(length: length) { writer in
+            try await writer.write(Array("abcdef".utf8))
+            await Shared(false).waitUntilOpen()
+        }
+        let lines = Shared<[String]>([])
+        try await withServer(handler, observer: AccessCollector(lines: lines)) { _, port in
+            try await onThread {
+                let client = try RawClient(port: port)
+                try client.send(Self.request)
+                var answer: [UInt8] = []
+                while !answer.suffix(10).elementsEqual("\r\n\r\nabcdef".utf8) { answer += try client.read(count: 1) }
+            }
+            try await lines.wait { $0 == ["127.0.0.1 GET / 200 6 \(length == 6) []"] }
+        }
+    }
+
     @Test func anIncompleteBodyToHTTP10IsReset() async throws {
         struct Broken: Error {}
         let handler = stream { writer in
