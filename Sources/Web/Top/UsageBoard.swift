@@ -89,7 +89,7 @@ package final class UsageBoard: HTTPObserver {
                 Self.change(&state, number) { minute in
                     minute.add(.bytes, bytes, keys)
                     if use == .miss { minute.add(.misses, 1, keys) }
-                    if isRefused { minute.add(.refused, 1, keys) }
+                    if isRefused { minute.add(.refused, weight, keys) }
                 }
             }
         }
@@ -100,11 +100,11 @@ package final class UsageBoard: HTTPObserver {
     /// - Parameter host: The host of the source; nil for an upload.
     func converted(_ cpu: Duration, host: String?, for origin: Origin?) {
         let number = minuteNumber
-        let milliseconds = Int64(cpu / .milliseconds(1))
+        let microseconds = Int64(cpu / .microseconds(1))
         state.withLock { state in
             var keys = Self.keys(of: origin?.target ?? "", client: origin?.client, state.mounts)
             keys[0] = host
-            Self.change(&state, number) { $0.add(.cpu, milliseconds, keys) }
+            Self.change(&state, number) { $0.add(.cpu, microseconds, keys) }
         }
     }
 
@@ -171,9 +171,12 @@ package final class UsageBoard: HTTPObserver {
         }
         var total = HeavyHitters(limit: Self.keysPerTable)
         for table in tables { total.merge(table) }
-        return total.sums.filter { $0.value.amount > 0 }
+        // Microseconds are summed up, because many conversions take about a millisecond.
+        let unit: Int64 = measure == .cpu ? 1000 : 1
+        func rounded(_ sum: Int64) -> Int64 { sum / unit + (sum % unit * 2 >= unit ? 1 : 0) }
+        return total.sums.filter { rounded($0.value.amount) > 0 }
             .sorted { ($1.value.amount, $0.key) < ($0.value.amount, $1.key) }.prefix(limit)
-            .map { TopListing.Entry(key: $0.key, amount: $0.value.amount, error: $0.value.error) }
+            .map { TopListing.Entry(key: $0.key, amount: rounded($0.value.amount), error: rounded($0.value.error)) }
     }
 }
 

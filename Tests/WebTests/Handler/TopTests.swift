@@ -83,6 +83,24 @@ import Testing
         }
     }
 
+    @Test(arguments: [900, 1_900, 2_000]) func shortConversionsAddUp(_ microseconds: Int) {
+        let board = UsageBoard(mounts: [:], clock: .system)
+        for _ in 0..<100 { board.converted(.microseconds(microseconds), host: "a.test", for: nil) }
+        #expect(board.top(.cpu, of: .host, limit: 10).map(\.amount) == [Int64(microseconds / 10)])
+    }
+
+    @Test func rememberedRefusalsCountAsOftenAsOthers() async throws {
+        let paths: [String: LoopbackOrigin.Handler] = ["/a.gif": { _ in .redirect(to: "http://127.0.0.2/a.gif") }]
+        try await WebFixture.run(paths) { web async throws in
+            for _ in 0..<64 { #expect(try await web.request("GET", web.target("mp4", "/a.gif")).status == 403) }
+            // One hit in 32 is counted, for all.
+            try await waitUntil("the refusals") {
+                let refused = web.usage.top(.refused, of: .client, limit: 1).first?.amount ?? 0
+                return (33...64).contains(refused)
+            }
+        }
+    }
+
     @Test func sumsEndWithTheirMinutes() {
         let time = AdvancingClock()
         let board = UsageBoard(mounts: [:], clock: time.clock)
