@@ -80,6 +80,6 @@ extension StageTimes {
         return "\(tenths / 10).\(tenths % 10)"
     }
 
-    /// Tenths of milliseconds.
-    private static func tenths(_ duration: Duration) -> Int { Int(duration / .microseconds(100)) }
+    /// Tenths of milliseconds, rounded as in the lines about produced renditions.
+    private static func tenths(_ duration: Duration) -> Int { Int((duration / .microseconds(100)).rounded()) }
 }

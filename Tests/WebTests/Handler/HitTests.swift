@@ -44,7 +44,11 @@ import Testing
                 let number = try #require(stage.last.flatMap { Double($0) }, "\(timing)")
                 #expect(number >= 0 && stage.last?.split(separator: ".").last?.count == 1, "\(timing)")
             }
+            // 2.96 ms, rounded as in the log.
             #expect(timing.contains("cpu;dur=3.0"))
+            for line in ["produced a rendition", "answered"] {
+                #expect(web.log.all.first { $0.message == line }?.metadata["cpu_ms"] == "3.0", "\(line)")
+            }
             #expect(try await web.request("GET", target)["server-timing"] == nil)
         }
     }

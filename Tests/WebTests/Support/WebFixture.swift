@@ -300,7 +300,7 @@ final class WebFixture: Sendable {
         return Converter.Conversion(
             file: file,
             report: WorkerReport(
-                result: result, codecs: codecs, queued: .milliseconds(1), ran: .milliseconds(2), cpuMicroseconds: 3000,
+                result: result, codecs: codecs, queued: .milliseconds(1), ran: .milliseconds(2), cpuMicroseconds: 2960,
                 peakBytes: 0))
     }
 
