@@ -51,11 +51,11 @@ extension MetricFamily {
     package static let conversionCPU = MetricFamily(
         "gifreel_conversion_cpu_seconds_total", .counter, "Processor time of successful conversions.")
     package static let sourceBytes = MetricFamily(
-        "gifreel_conversion_source_bytes_total", .counter, "Bytes of converted GIFs.")
+        "gifreel_conversion_source_bytes_total", .counter, "Bytes of GIFs converted to animations, not to posters or facts.")
     package static let outputBytes = MetricFamily(
-        "gifreel_conversion_output_bytes_total", .counter, "Bytes of the outputs of conversions.")
+        "gifreel_conversion_output_bytes_total", .counter, "Bytes of the animations made from GIFs.")
     package static let savedBytes = MetricFamily(
-        "gifreel_saved_bytes_total", .counter, "Bytes by which outputs are smaller than their GIFs.")
+        "gifreel_saved_bytes_total", .counter, "Bytes by which animations are smaller than the GIFs they were made from.")
     package static let kills = MetricFamily(
         "gifreel_sandbox_kills_total", .counter, "Workers that were terminated or sent an invalid reply, by cause.")
     package static let blockedSources = MetricFamily(

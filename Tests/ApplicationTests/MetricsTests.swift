@@ -50,6 +50,26 @@ extension OperationsTests {
             #expect(value(#"gifreel_sandbox_kills_total{cause="time"}"#, in: text) == 0)
         }
 
+        @Test func postersAndFactsSaveNoBytes() throws {
+            let gif = GIFBuilder.animation(frames: 8)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let server = try GifreelProcess()
+            for format in ["json", "jpg", "webp"] {
+                #expect(try server.request("GET", "/\(format)/\(origin.url("/a.gif"))").status == 200, "\(format)")
+            }
+            let before = try metrics(server, until: #"gifreel_conversions_total{result="made"}"#, is: 3)
+            let mp4 = try server.mp4(origin.url("/a.gif")).body.count
+            let after = try metrics(server, until: #"gifreel_conversions_total{result="made"}"#, is: 4)
+            let bytes = [
+                "conversion_source": gif.count, "conversion_output": mp4, "saved": max(0, gif.count - mp4),
+            ]
+            for (name, count) in bytes {
+                #expect(value("gifreel_\(name)_bytes_total", in: before) == 0, "\(name)")
+                #expect(value("gifreel_\(name)_bytes_total", in: after) == Double(count), "\(name)")
+            }
+        }
+
         @Test func openMetricsIsSentToClientsThatAcceptIt() throws {
             let server = try GifreelProcess()
             let answer = try server.request("GET", "/metrics", headers: ["Accept: application/openmetrics-text; version=1.0.0"])

@@ -66,11 +66,13 @@ package final class WorkMeter: Sendable {
         }
     }
 
-    func converted(_ report: WorkerReport, sourceBytes source: Int) {
+    /// Records a conversion that succeeded. Posters and facts do not replace their source, so they save no bytes.
+    func converted(_ report: WorkerReport, to output: OutputFormat, sourceBytes source: Int) {
         conversions.increment("made")
         conversionDuration.recordNanoseconds(Self.nanoseconds(report.ran))
         conversionQueue.recordNanoseconds(Self.nanoseconds(report.queued))
         conversionCPU.increment(by: Double(report.cpuMicroseconds) / 1e6)
+        guard Rendition.Format.output(output).isMoving else { return }
         sourceBytes.increment(by: source)
         outputBytes.increment(by: report.result.bytes)
         savedBytes.increment(by: max(0, source - report.result.bytes))

@@ -77,7 +77,7 @@ package struct Converter: Sendable {
     ) async throws(RenditionError) -> Outcome {
         do throws(SandboxError) {
             let report = try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)
-            meter.converted(report, sourceBytes: source.count)
+            meter.converted(report, to: job.transcoder.output, sourceBytes: source.count)
             return .finished(report)
         } catch {
             if let cause = error.fileSystemError, !file.isInMemory { return .diskFailed(cause) }
