@@ -35,4 +35,18 @@ import Testing
         }
         #expect(checked > 50)
     }
+
+    /// A counter begins again at a restart, and an increase needs two scrapes, which an interval of the graph may not contain.
+    @Test func theDashboardReadsCountersOverTwoScrapesOrMore() throws {
+        let path = "config/grafana/gifreel.json"
+        let text = try #require(try Document.configuration().first { $0.path == path }?.text)
+        var checked = 0
+        for match in text.matches(of: /[a-z_]+_total\b/) {
+            let before = text[..<match.range.lowerBound]
+            #expect(before.hasSuffix("rate(") || before.hasSuffix("increase("), "\(match.0)")
+            checked += 1
+        }
+        #expect(checked > 20)
+        #expect(!text.contains("[$__interval]"))
+    }
 }
