@@ -147,7 +147,7 @@ import Testing
         #expect(
             lines == [
                 "6 of 8 URLs in 1:05: 1 hits, 2 new, 3 failed",
-                "1.2 MB of GIFs became 200.9 kB: 1.0 MB saved (83 %)",
+                "1.2 MB of GIFs became 200.9 kB (17 %)",
                 "", "Largest savings",
                 "      saved        GIF        now  URL",
                 "     1.0 MB     1.2 MB   200.0 kB  large",
@@ -157,6 +157,16 @@ import Testing
                 "        2  timeout           x: First.",
                 "        1  not_an_animation  y: Detail.",
             ])
+    }
+
+    @Test(arguments: [(800, "1.3 kB (81 %)"), (2000, "2.5 kB (156 %)")])
+    func renditionsThatAreLargerThanTheirSourcesCountInTheSummary(_ larger: Int, _ end: String) {
+        let results = [
+            result("a", PrewarmOutcome(kind: .new, bytes: 500, sourceBytes: 1000)),
+            result("b", PrewarmOutcome(kind: .new, bytes: larger, sourceBytes: 600)),
+        ]
+        let lines = RunSummary.lines(results, totals: totals(results), of: 2, seconds: 1)
+        #expect(lines[1] == "1.6 kB of GIFs became \(end)")
     }
 
     @Test func theTablesOfTheSummaryAreShort() {

@@ -11,7 +11,7 @@ package enum RunSummary {
         ]
         if totals.sourceBytes > 0 {
             lines.append(
-                "\(NumberText.bytes(totals.sourceBytes)) of GIFs became \(NumberText.bytes(totals.bytes)): \(NumberText.bytes(totals.saved)) saved (\(NumberText.percent(totals.saved, of: totals.sourceBytes)))"
+                "\(NumberText.bytes(totals.sourceBytes)) of GIFs became \(NumberText.bytes(totals.bytes)) (\(NumberText.percent(totals.bytes, of: totals.sourceBytes)))"
             )
         }
         return lines + savings(results) + failures(results)
