@@ -48,8 +48,6 @@ extension MetricFamily {
     package static let conversionQueue = MetricFamily(
         "gifreel_conversion_queue_seconds", .histogram([0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20]),
         "Time that successful conversions waited for a worker.")
-    package static let conversionCPU = MetricFamily(
-        "gifreel_conversion_cpu_seconds_total", .counter, "Processor time of successful conversions.")
     package static let sourceBytes = MetricFamily(
         "gifreel_conversion_source_bytes_total", .counter, "Bytes of GIFs converted to animations, not to posters or facts.")
     package static let outputBytes = MetricFamily(
@@ -70,7 +68,7 @@ extension MetricFamily {
     /// The families recorded through instruments of swift-metrics. Other families are read from the components that count them.
     package static let instruments = [
         requests, requestDuration, responseBytes, requestBytes, cutResponses, unobserved, fetches, fetchDuration,
-        conversions, conversionDuration, conversionQueue, conversionCPU, sourceBytes, outputBytes, savedBytes, kills,
+        conversions, conversionDuration, conversionQueue, sourceBytes, outputBytes, savedBytes, kills,
         blockedSources, flashingSources, prewarmed, backgroundRenditions, keyRequests, keyMisses, keyRefusals, purgeHooks,
         webhooks, traceSpans,
     ]

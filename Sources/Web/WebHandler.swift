@@ -106,7 +106,7 @@ package final class WebHandler: HTTPHandler {
         parser = RouteParser(mounts: policy.mounts, defaults: pipeline.defaults)
         access = AccessControl(policy, limits: dependencies.limits, clock: dependencies.clock)
         crossOrigin = CrossOrigin(allowing: policy.head.allowOrigin)
-        let log = ResponseLog(logger: logger, usage: dependencies.usage)
+        let log = ResponseLog(logger: logger)
         problems = ProblemResponder(
             errorPage: ErrorPage(version: policy.version), log: log, secondsLeft: access.signatures.secondsLeft)
         let responder = RenditionResponder(

@@ -50,6 +50,18 @@ extension OperationsTests {
             #expect(value(#"gifreel_sandbox_kills_total{cause="time"}"#, in: text) == 0)
         }
 
+        @Test func processorTimeOfFailedConversionsIsCounted() throws {
+            let gif = GIFBuilder.noise(frames: 20, width: 128, height: 128)
+            let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])
+            defer { origin.stop() }
+            let server = try GifreelProcess(["admin.token=secret"])
+            #expect(try server.request("GET", "/mp4,max_bytes=1000/\(origin.url("/a.gif"))").status == 422)
+            let text = try metrics(server, until: #"gifreel_conversions_total{result="over_budget"}"#, is: 1)
+            #expect(value("gifreel_conversion_cpu_seconds_total", in: text) ?? 0 > 0)
+            let top = try server.request("GET", "/top?by=cpu&of=client", headers: ["Authorization: Bearer secret"])
+            #expect(top.status == 200 && top.text.contains(#""key":"127.0.0.1""#), "\(top.text)")
+        }
+
         @Test func postersAndFactsSaveNoBytes() throws {
             let gif = GIFBuilder.animation(frames: 8)
             let origin = try LoopbackOrigin(["/a.gif": { _ in .ok(gif) }])

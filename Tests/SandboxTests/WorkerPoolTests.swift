@@ -32,6 +32,16 @@ extension SerialTests {
             return fstat(file.number, &status) == 0 ? status.st_mtim.tv_sec * 1_000_000_000 + status.st_mtim.tv_nsec : -1
         }
 
+        @Test func theTimeOfAWorkerCountsHoweverItsJobEnds() async throws {
+            let pool = try pool()
+            let (made, rejected) = (JobTurn(), JobTurn())
+            #expect(try await error(pool, GIFBuilder.animation(), made) == nil)
+            #expect(try await error(pool, Array(GIFBuilder.animation().prefix(20)), rejected) != nil)
+            #expect(made.cpu > .zero && rejected.cpu > .zero)
+            #expect(pool.statistics.cpuMicroseconds == Int((made.cpu + rejected.cpu) / .microseconds(1)))
+            pool.close()
+        }
+
         @Test func moreJobsThanWorkersAllFinish() async throws {
             let pool = try pool(workers: 2, queue: 20)
             let errors = try await withThrowingTaskGroup(of: SandboxError?.self) { group in

@@ -12,7 +12,6 @@ package final class WorkMeter: Sendable {
     private let conversions: LabelledCounter
     private let conversionDuration: Timer
     private let conversionQueue: Timer
-    private let conversionCPU: FloatingPointCounter
     private let sourceBytes: Counter
     private let outputBytes: Counter
     private let savedBytes: Counter
@@ -34,7 +33,6 @@ package final class WorkMeter: Sendable {
         conversions = LabelledCounter(.conversions, label: "result", values: ["made"], factory: factory)
         conversionDuration = timer(.conversionDuration)
         conversionQueue = timer(.conversionQueue)
-        conversionCPU = FloatingPointCounter(label: MetricFamily.conversionCPU.name, factory: factory)
         sourceBytes = counter(.sourceBytes)
         outputBytes = counter(.outputBytes)
         savedBytes = counter(.savedBytes)
@@ -71,7 +69,6 @@ package final class WorkMeter: Sendable {
         conversions.increment("made")
         conversionDuration.recordNanoseconds(Self.nanoseconds(report.ran))
         conversionQueue.recordNanoseconds(Self.nanoseconds(report.queued))
-        conversionCPU.increment(by: Double(report.cpuMicroseconds) / 1e6)
         guard Rendition.Format.output(output).isMoving else { return }
         sourceBytes.increment(by: source)
         outputBytes.increment(by: report.result.bytes)

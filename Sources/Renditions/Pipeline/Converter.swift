@@ -1,3 +1,4 @@
+internal import Fetch
 package import Media
 package import Sandbox
 package import Store
@@ -16,15 +17,22 @@ package struct Converter: Sendable {
     private let limits: MediaLimits
     private let allowance: WorkerAllowance
     private let meter: WorkMeter
+    private let onWork: OnWork
 
+    /// Receives the CPU time of a conversion, however it ended, and the host of its source, which an upload does not have.
+    package typealias OnWork = @Sendable (_ cpu: Duration, _ host: String?) -> Void
+
+    /// - Parameter onWork: Called in the task of the conversion.
     package init(
-        cache: Cache, pool: WorkerPool, limits: MediaLimits, allowance: WorkerAllowance, meter: WorkMeter
+        cache: Cache, pool: WorkerPool, limits: MediaLimits, allowance: WorkerAllowance, meter: WorkMeter,
+        onWork: @escaping OnWork
     ) {
         self.cache = cache
         self.pool = pool
         self.limits = limits
         self.allowance = allowance
         self.meter = meter
+        self.onWork = onWork
     }
 
     /// Runs a worker. If writing to the disk fails, runs it once more with a file in memory.
@@ -75,6 +83,8 @@ package struct Converter: Sendable {
     private func run(
         _ job: WorkerJob, _ source: SourceFile, into file: StagedFile, _ flight: Flight
     ) async throws(RenditionError) -> Outcome {
+        let before = flight.turn.cpu
+        defer { onWork(flight.turn.cpu - before, source.origin?.url.host) }
         do throws(SandboxError) {
             let report = try await pool.run(job, turn: flight.turn, input: source.bytes, output: file.descriptor)
             meter.converted(report, to: job.transcoder.output, sourceBytes: source.count)

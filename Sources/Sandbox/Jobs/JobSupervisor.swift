@@ -40,13 +40,14 @@ package final class JobSupervisor: Sendable {
     ///   - cancellation: Ends the job early.
     ///   - onProgress: Called on the calling thread with the worker's progress reports, several per second. Their numbers are
     ///     in range but may be false.
+    ///   - onExit: Called on the calling thread with the end of each worker, also of one that failed.
     /// - Throws: ``SandboxError``. The contents of the output are then undefined.
     package func run(
         _ job: WorkerJob, input: SharedDescriptor, output: SharedDescriptor, cancellation: JobCancellation = JobCancellation(),
-        onProgress: (FrameProgress) -> Void = { _ in }
+        onProgress: (FrameProgress) -> Void = { _ in }, onExit: (WorkerExit) -> Void = { _ in }
     ) throws(SandboxError) -> Outcome {
         do throws(SandboxError) {
-            let outcome = try runWithRetries(job, input, output, cancellation, onProgress)
+            let outcome = try runWithRetries(job, input, output, cancellation, onProgress, onExit)
             count(.finished)
             return outcome
         } catch {
@@ -61,7 +62,7 @@ package final class JobSupervisor: Sendable {
 
     private func runWithRetries(
         _ job: WorkerJob, _ input: SharedDescriptor, _ output: SharedDescriptor, _ cancellation: JobCancellation,
-        _ onProgress: (FrameProgress) -> Void
+        _ onProgress: (FrameProgress) -> Void, _ onExit: (WorkerExit) -> Void
     ) throws(SandboxError) -> Outcome {
         guard clinux_memfd_is_sealed(input.number) != 0 else {
             throw .unavailable(SystemError("the input is not sealed", code: EPERM))
@@ -80,7 +81,10 @@ package final class JobSupervisor: Sendable {
             } catch {
                 throw .unavailable(error)
             }
-            if let exit = record.exit { counts.withLock { $0.cpuMicroseconds &+= exit.cpuMicroseconds } }
+            if let exit = record.exit {
+                counts.withLock { $0.cpuMicroseconds &+= exit.cpuMicroseconds }
+                onExit(exit)
+            }
             if cancellation.isCancelled { throw .cancelled }
             if record.isTimedOut { throw record.exit == nil ? .zygoteUnresponsive : .wallClockTimeout }
             if let misbehaviour = record.misbehaviour { throw .misbehaved(misbehaviour) }

@@ -18,6 +18,7 @@ package final class JobTurn: Sendable {
         var claims: [Claim] = []
         var hasBegun = false
         var progress: FrameProgress?
+        var cpu = Duration.zero
 
         mutating func add(_ other: Urgency, _ client: ClientNetwork?) {
             if other < urgency { urgency = other }
@@ -71,6 +72,14 @@ package final class JobTurn: Sendable {
         state.withLock { state in
             if progress.done >= state.progress?.done ?? 0 { state.progress = progress }
         }
+    }
+
+    /// The CPU time of the job's workers that have ended, in whatever way.
+    package var cpu: Duration { state.withLock { $0.cpu } }
+
+    /// Adds the CPU time of a worker.
+    func spend(_ cpu: Duration) {
+        state.withLock { $0.cpu += cpu }
     }
 }
 

@@ -80,7 +80,7 @@ package final class WorkerPool: Sendable {
     /// limit; callers limit that time.
     ///
     /// - Parameters:
-    ///   - turn: The job's clients and urgency. Records the start and the progress of the job.
+    ///   - turn: The job's clients and urgency. Records the start, the progress and the CPU time of the job.
     ///   - input: The source file, in a sealed memfd.
     ///   - output: An empty file open for reading and writing, written with pwrite.
     package func run(
@@ -223,7 +223,8 @@ package final class WorkerPool: Sendable {
         let outcome: Outcome
         do throws(SandboxError) {
             let (result, codecs, exit) = try supervisor.run(
-                job, input: entry.input, output: entry.output, cancellation: entry.cancellation, onProgress: entry.turn.report)
+                job, input: entry.input, output: entry.output, cancellation: entry.cancellation, onProgress: entry.turn.report
+            ) { entry.turn.spend(.microseconds($0.cpuMicroseconds)) }
             outcome = .success(
                 WorkerReport(
                     result: result, codecs: codecs, queued: entry.enqueuedAt.duration(to: startedAt),

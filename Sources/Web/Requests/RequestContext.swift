@@ -52,6 +52,16 @@ extension ServiceContext {
     }
 }
 
+extension UsageBoard {
+    /// Adds the processor time of a conversion to the sums of the request that has caused it; nothing for lists and background
+    /// renditions, which run outside of a request.
+    ///
+    /// - Parameter host: The host of the source; nil for an upload.
+    package func worked(_ cpu: Duration, host: String?) {
+        if let origin = ServiceContext.current?.origin { converted(cpu, host: host, for: origin) }
+    }
+}
+
 extension Logger.MetadataProvider {
     /// Adds the request's id, client and trace to each log line of its tasks.
     package static let request = Logger.MetadataProvider {

@@ -1,15 +1,12 @@
 internal import Logging
 internal import Renditions
 internal import Store
-internal import Tracing
 
 /// Log lines about requests that the pipeline has processed.
 ///
 /// A line is written in the task of its request, so the metadata provider adds the request's id and trace.
 struct ResponseLog: Sendable {
     let logger: Logger
-    /// Records the CPU time of conversions.
-    let usage: UsageBoard
 
     /// Logs a result of the pipeline and the times of its stages.
     ///
@@ -17,10 +14,6 @@ struct ResponseLog: Sendable {
     ///   - rendition: The requested rendition, which may be composed from the result.
     ///   - host: The host of the source; nil for an upload.
     func answered(_ rendition: Rendition, host: String?, _ result: RenditionResult) {
-        // A request that joined a flight has the flight's times.
-        if result.times.cpu > .zero, result.provenance != .collapsed {
-            usage.converted(result.times.cpu, host: host, for: ServiceContext.current?.origin)
-        }
         guard logger.logLevel <= .info else { return }
         var metadata: Logger.Metadata = [
             "rendition": "\(rendition.canonicalText)", "source_host": "\(host ?? "upload")",

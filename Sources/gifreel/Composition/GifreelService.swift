@@ -312,7 +312,7 @@ final class ServiceRevision: Sendable {
     init(_ configuration: ServiceConfiguration, _ core: RenditionCore, _ web: WebHandler.Dependencies, logger: Logger) {
         self.configuration = configuration
         self.logger = logger
-        pipeline = core.pipeline(configuration, logger: logger)
+        pipeline = core.pipeline(configuration, logger: logger) { web.usage.worked($0, host: $1) }
         handler = WebHandler(configuration.web, pipeline: pipeline, web, logger: logger)
     }
 }

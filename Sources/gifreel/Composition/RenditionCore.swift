@@ -93,9 +93,13 @@ final class RenditionCore: Sendable {
         self.purges = purges
     }
 
-    func pipeline(_ configuration: ServiceConfiguration, logger: Logger) -> RenditionPipeline {
+    /// The pipeline with the policy of a configuration.
+    func pipeline(
+        _ configuration: ServiceConfiguration, logger: Logger, onWork: @escaping Converter.OnWork = { _, _ in }
+    ) -> RenditionPipeline {
         let converter = Converter(
-            cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter)
+            cache: cache, pool: pool, limits: configuration.limits, allowance: configuration.allowance, meter: meter,
+            onWork: onWork)
         var policy = RenditionPipeline.Policy(
             originRules: configuration.originRules, maxSourceBytes: configuration.fetch.maxBytes,
             failureScope: configuration.failureScope, defaults: configuration.defaults,

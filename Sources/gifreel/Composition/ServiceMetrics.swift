@@ -78,7 +78,7 @@ struct ServiceMetrics: Sendable {
     }
 
     private func poolSamples() -> [MetricSample] {
-        let load = core.pool.load
+        let (load, statistics) = (core.pool.load, core.pool.statistics)
         return [
             .gauge("gifreel_workers_busy", load.running, "Workers running a conversion."),
             .gauge("gifreel_workers", core.pool.configuration.workers, "Limit of concurrent workers."),
@@ -87,7 +87,10 @@ struct ServiceMetrics: Sendable {
                 "gifreel_conversions_waiting_limit", core.pool.configuration.queue, "Limit of conversions waiting for a worker."
             ),
             .counter(
-                "gifreel_zygote_replacements_total", core.pool.statistics.replacedZygotes,
+                "gifreel_conversion_cpu_seconds_total", Double(statistics.cpuMicroseconds) / 1e6,
+                "Processor time of workers, also of those whose conversion failed or was cancelled."),
+            .counter(
+                "gifreel_zygote_replacements_total", statistics.replacedZygotes,
                 "Zygote processes that died or hung and were replaced."),
             .gauge("gifreel_prewarm_urls_waiting", web.prewarm.waiting, "Unfinished entries of prewarm lists."),
             .gauge("gifreel_background_renditions_waiting", web.background.waiting, "Queued renditions that wait."),

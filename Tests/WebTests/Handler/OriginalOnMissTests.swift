@@ -67,6 +67,8 @@ import Testing
             #expect(first["x-content-type-options"] == "nosniff" && first.fieldCount("x-content-type-options") == 1)
             #expect(try await rendition(web)["content-type"] == "video/mp4")
             #expect(origin.count("/a.gif") == 1)
+            // The conversion is at the expense of the client that caused it, although its response was the GIF.
+            #expect((web.usage.top(.cpu, of: .client, limit: 1).first?.amount ?? 0) > 0)
             // The line of the access log counts it as a miss.
             #expect(RequestClass.CacheUse(Self.status) == .miss)
         }

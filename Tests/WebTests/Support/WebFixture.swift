@@ -141,6 +141,8 @@ final class WebFixture: Sendable {
                 queueTimeout: .seconds(300), fetchLifetime: .seconds(300), missLifetime: .seconds(300), jobs: settings.jobs,
                 bytes: 1 << 30, fetches: 64),
             cache: cache, clock: .system)
+        let usage = UsageBoard(mounts: settings.policy.mounts, clock: settings.clock)
+        self.usage = usage
         let registry = PrometheusRegistry(MetricFamily.instruments)
         let meter = WorkMeter(factory: registry) { Problem($0).code }
         var core = RenditionPipeline.Policy(
@@ -155,7 +157,8 @@ final class WebFixture: Sendable {
                 try await fetcher.fetch(url, validators: validators, fields: OTLPTracer.currentFields, arriving: arriving)
             },
             convert: { [cache] source, rendition, flight async throws(RenditionError) in
-                try await Self.convert(source, to: rendition, flight, cache)
+                defer { usage.worked(Self.cpu, host: source.origin?.url.host) }
+                return try await Self.convert(source, to: rendition, flight, cache)
             },
             tier: settings.tier, onObjection: { meter.objected($0) }, logger: logger)
         let prewarm = PrewarmQueue(
@@ -191,8 +194,6 @@ final class WebFixture: Sendable {
         }
         hooks.setHooks(settings.hooks)
         self.hooks = hooks
-        let usage = UsageBoard(mounts: policy.mounts, clock: settings.clock)
-        self.usage = usage
         parts = WebHandler.Dependencies(
             cache: cache, state: state,
             purges: purges, prewarm: prewarm,
@@ -263,6 +264,9 @@ final class WebFixture: Sendable {
     /// For the conversions of all tests: more at once would leave their servers no processor time for tens of seconds.
     private static let converters = WorkThreads(count: 2, limit: 10_000, name: "test-convert")
 
+    /// The CPU time that every conversion reports.
+    private static let cpu = Duration.microseconds(2960)
+
     /// Converts in this process what a worker would convert.
     private static func convert(
         _ source: SourceFile, to rendition: Rendition, _ flight: Flight, _ cache: Cache
@@ -300,8 +304,8 @@ final class WebFixture: Sendable {
         return Converter.Conversion(
             file: file,
             report: WorkerReport(
-                result: result, codecs: codecs, queued: .milliseconds(1), ran: .milliseconds(2), cpuMicroseconds: 2960,
-                peakBytes: 0))
+                result: result, codecs: codecs, queued: .milliseconds(1), ran: .milliseconds(2),
+                cpuMicroseconds: Int(cpu / .microseconds(1)), peakBytes: 0))
     }
 
     // MARK: Requests
