@@ -22,6 +22,7 @@ package final class ClientLimits: Sendable {
         bytes = RateLimiter(policy.byteLimit, clock: clock)
         keys = KeyLimits(clock: clock, factory: factory)
         countsBytes = Atomic(policy.byteLimit != nil)
+        keys.show(policy.signingKeys.names)
     }
 
     /// Adopts the rates of a policy. Used tokens stay used.
@@ -30,6 +31,7 @@ package final class ClientLimits: Sendable {
         if let limit = policy.uploadLimit { uploads.setLimit(limit) }
         if let limit = policy.byteLimit { bytes.setLimit(limit) }
         countsBytes.store(policy.byteLimit != nil, ordering: .relaxed)
+        keys.show(policy.signingKeys.names)
     }
 }
 
@@ -61,6 +63,13 @@ final class KeyLimits: Sendable {
         misses = LabelledCounter(.keyMisses, label: "key", factory: factory)
         refusals = LabelledCounter(.keyRefusals, label: "key", factory: factory)
         now = clock.monotonicNanoseconds
+    }
+
+    /// Creates the series of keys at 0: an increase does not see the first value of a series.
+    func show(_ names: [String]) {
+        for name in names {
+            for counter in [requests, misses, refusals] { counter.increment(name, by: 0) }
+        }
     }
 
     /// Counts a request that a key has signed.

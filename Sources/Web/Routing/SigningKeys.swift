@@ -23,6 +23,9 @@ package struct SigningKeys: Sendable, CustomStringConvertible {
 
     package var isEmpty: Bool { keys.isEmpty }
 
+    /// The names of the keys that have one.
+    var names: [String] { keys.compactMap(\.name) }
+
     package var description: String {
         let named = keys.filter { $0.name != nil }.map(\.description)
         return "\(keys.count) signing keys" + (named.isEmpty ? "" : ": \(named.joined(separator: "; "))")

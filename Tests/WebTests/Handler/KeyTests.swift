@@ -42,6 +42,7 @@ import Testing
             $0.policy.metricsReaders = ClientList([try #require(ClientPattern("127.0.0.1"))])
         }
         try await WebFixture.run(paths, configure) { web async throws in
+            #expect(try await counts(web, "blog") == ["requests_total": "0", "misses_total": "0", "refusals_total": "0"])
             let target = try signed(blog, web.origin.url("/a.gif"))
             for _ in 0..<3 { #expect(try await web.request("GET", target).status == 200) }
             let other = try await web.request("GET", try signed(blog, web.origin.url("/b.gif")))
