@@ -56,6 +56,9 @@ final class KeyLimits: Sendable {
     private let misses: LabelledCounter
     private let refusals: LabelledCounter
     private let buckets = Mutex<[String: TokenBucket]>([:])
+    /// The misses of keys that were given back and are still counted: each takes the place of a later miss, because a counter
+    /// cannot decrease.
+    private let refunds = Mutex<[String: Int]>([:])
     private let now: @Sendable () -> UInt64
 
     init(clock: TimeSource, factory: any MetricsFactory) {
@@ -85,11 +88,21 @@ final class KeyLimits: Sendable {
         guard let name = key.name else { return general }
         return MissAllowance { [self] isRequired in
             let wait = key.rate.map { take(name, $0) } ?? general.take(isRequired)
-            if wait == nil { misses.increment(name) } else if isRequired { refused(name) }
+            if wait == nil { countMiss(name) } else if isRequired { refused(name) }
             return wait
         } giveBack: { [self] in
+            refunds.withLock { $0[name, default: 0] += 1 }
             if let rate = key.rate { giveBack(name, rate) } else { general.giveBack() }
         }
+    }
+
+    private func countMiss(_ key: String) {
+        let isPaid = refunds.withLock { refunds in
+            guard let left = refunds[key], left > 0 else { return false }
+            refunds[key] = left - 1
+            return true
+        }
+        if !isPaid { misses.increment(key) }
     }
 
     private func giveBack(_ key: String, _ limit: RateLimit) {

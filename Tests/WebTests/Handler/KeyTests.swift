@@ -87,6 +87,22 @@ import Testing
         }
     }
 
+    /// A counter cannot decrease, so the first of them stays in it until another miss takes its place.
+    @Test func missesThatTheServerRefusesDoNotAddUp() async throws {
+        let blog = try Self.key("blog")
+        let configure: (inout WebFixture.Settings) throws -> Void = {
+            $0.jobs = 0
+            $0.policy.signingKeys = SigningKeys([], named: [blog])
+            $0.policy.requiresSignature = true
+            $0.policy.metricsReaders = ClientList([try #require(ClientPattern("127.0.0.1"))])
+        }
+        try await WebFixture.run(paths, configure) { web async throws in
+            let target = try signed(blog, web.origin.url("/a.gif"))
+            for _ in 0..<5 { #expect(try await web.request("GET", target).status == 503) }
+            #expect(try await counts(web, "blog") == ["requests_total": "5", "misses_total": "1", "refusals_total": "0"])
+        }
+    }
+
     @Test func uploadsAreLimitedWhetherTheyAreConvertedOrNot() async throws {
         try await WebFixture.run(paths, { $0.policy.uploadLimit = RateLimit(perMinute: 1, burst: 2) }) { web async throws in
             for _ in 0..<2 { #expect(try await web.request("POST", "/mp4", body: Self.gif).status == 200) }
