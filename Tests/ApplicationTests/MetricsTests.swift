@@ -43,6 +43,7 @@ extension OperationsTests {
             #expect(value("gifreel_conversion_output_bytes_total", in: text) == Double(mp4.body.count))
             #expect(value("gifreel_conversion_cpu_seconds_total", in: text) ?? 0 > 0)
             #expect(value("gifreel_cache_objects", in: text) == 1)
+            #expect(value("gifreel_cache_used_bytes", in: text) ?? 0 >= Double(mp4.body.count))
             #expect(value("gifreel_cache_bytes", in: text) == Double(mp4.body.count))
             #expect(value("gifreel_workers", in: text) == 2)
             #expect(value("process_resident_memory_bytes", in: text) ?? 0 > 1_000_000)

@@ -46,7 +46,12 @@ struct ServiceMetrics: Sendable {
             .counter("gifreel_cache_orphans_total", now.orphans, "Files without a row in the database that were removed."),
             .gauge("gifreel_cache_objects", now.objects, "Renditions stored."),
             .gauge("gifreel_cache_bytes", now.bytes, "Bytes of renditions stored."),
-            .gauge("gifreel_cache_limit_bytes", now.limitBytes, "Limit of the bytes of stored renditions."),
+            .gauge(
+                "gifreel_cache_used_bytes", now.diskBytes,
+                "Bytes of the disk that count against the limit: files and rows of renditions and of their URLs."),
+            .gauge(
+                "gifreel_cache_limit_bytes", now.limitBytes,
+                "The setting cache.max_bytes: renditions are evicted once 95 % of it are used."),
             MetricSample(hits, now.hotHits, [("tier", "memory")]),
             MetricSample(hits, now.diskHits, [("tier", "disk")]),
             .counter("gifreel_cache_misses_total", now.misses, "Lookups that found nothing."),
