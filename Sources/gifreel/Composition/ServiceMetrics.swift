@@ -124,14 +124,17 @@ struct ServiceMetrics: Sendable {
         for (operation, calls) in now.calls {
             let labels = [("operation", operation.rawValue)]
             samples += [
-                .counter("gifreel_store_requests_total", calls.count, "Requests to the shared store, by operation.", labels),
+                .counter(
+                    "gifreel_store_requests_total", calls.count,
+                    "Operations on the shared store, by kind. Each takes one HTTP request or several.", labels),
                 .counter(
                     "gifreel_store_request_seconds_total", calls.time / .seconds(1),
-                    "Time of requests to the shared store, by operation.", labels),
+                    "Time of operations on the shared store, by kind.", labels),
             ]
         }
         let failures = MetricFamily(
-            "gifreel_store_failures_total", .counter, "Requests to the shared store that failed, by cause.")
+            "gifreel_store_failures_total", .counter,
+            "Operations on the shared store that failed, by cause. Those that were suspended were not sent.")
         return samples + now.failures.map { MetricSample(failures, $1, [("cause", $0)]) }
     }
 
