@@ -59,8 +59,10 @@ struct ServiceMetrics: Sendable {
             .counter("gifreel_cache_unstored_total", now.unstored, "Renditions that were produced but not stored."),
             .counter("gifreel_cache_evictions_total", now.evictions, "Evicted renditions."),
             .counter("gifreel_cache_evicted_bytes_total", now.evictedBytes, "Bytes of evicted renditions."),
-            .counter("gifreel_cache_purges_total", now.purges, "Purges."),
-            .counter("gifreel_cache_purged_total", now.purged, "Renditions removed by purges."),
+            .counter("gifreel_cache_purges_total", now.purges, "Purges, and removals of sources that are gone."),
+            .counter(
+                "gifreel_cache_purged_total", now.purged,
+                "Renditions removed by purges and with sources that are gone, each as often as URLs led to it."),
             .counter(
                 "gifreel_cache_corrupt_total", now.corrupt, "Stored files that did not match their record and were removed."),
             .gauge(
