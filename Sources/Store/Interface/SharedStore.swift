@@ -309,6 +309,11 @@ package final class SharedStore: Sendable {
     }
     // MARK: State
 
+    /// Finds out with a small request whether an outage is over, if none of the last requests could tell.
+    package func probeIfDue() async {
+        await calls.probeIfDue(within: configuration.lookupTimeout)
+    }
+
     package var statistics: StoreStatistics {
         var statistics = meter.snapshot
         statistics.breaker = calls.phase

@@ -66,19 +66,31 @@ final class GuardedCalls: Sendable {
     private func admit(within limit: Duration) async throws(StoreError) -> CircuitBreaker<StoreError>.Permit {
         if let permit = breaker.admit() {
             guard permit.isProbe, let probe else { return permit }
-            do throws(StoreError) {
-                try await probe(limit)
-            } catch {
-                let final: StoreError = Task.isCancelled ? .cancelled : error
-                meter.countFailure(final)
-                settle(permit, final, of: .get)
-                throw final
-            }
-            breaker.succeeded(permit)
+            try await send(probe, permit, within: limit)
             if let next = breaker.admit() { return next }
         }
         meter.countFailure(.suspended)
         throw .suspended
+    }
+
+    /// Sends a probe if one is due. Without calls, the breaker would otherwise stay open after the end of an outage.
+    func probeIfDue(within limit: Duration) async {
+        guard let probe, phase == .halfOpen, let permit = breaker.admit(), permit.isProbe else { return }
+        try? await send(probe, permit, within: limit)
+    }
+
+    private func send(
+        _ probe: Probe, _ permit: CircuitBreaker<StoreError>.Permit, within limit: Duration
+    ) async throws(StoreError) {
+        do throws(StoreError) {
+            try await probe(limit)
+        } catch {
+            let final: StoreError = Task.isCancelled ? .cancelled : error
+            meter.countFailure(final)
+            settle(permit, final, of: .get)
+            throw final
+        }
+        breaker.succeeded(permit)
     }
 
     /// Waits before the next attempt. Returns false if no time is left for one, or the task was cancelled.

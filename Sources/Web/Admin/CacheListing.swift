@@ -153,6 +153,7 @@ package struct SharingStatus: Sendable {
     let cluster: Cluster?
 
     package init(store: SharedStore?, cluster: Fleet.Cluster?) async {
+        await store?.probeIfDue()
         let statistics = store?.statistics
         let look = await cluster?.liveNodes()
         let members = look.map { look in look.nodes.map { Cluster.Member($0, latest: look.latest) } }

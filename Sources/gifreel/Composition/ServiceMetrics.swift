@@ -105,7 +105,10 @@ struct ServiceMetrics: Sendable {
     }
 
     private func storeSamples() -> [MetricSample] {
-        guard let now = core.store?.statistics else { return [] }
+        guard let store = core.store else { return [] }
+        let now = store.statistics
+        // Shows in the next samples. Otherwise an idle node would report the outage until its next miss.
+        if now.breaker == .halfOpen { Task { await store.probeIfDue() } }
         let lookups = MetricFamily("gifreel_store_lookups_total", .counter, "Lookups in the shared store, by result.")
         var samples: [MetricSample] = [
             MetricSample(lookups, now.hits, [("result", "hit")]),

@@ -94,6 +94,36 @@ import Testing
         #expect(events.values == [.suspended(outage), .resumed])
     }
 
+    @Test func withoutCallsAProbeEndsTheOutageWhenItIsDue() async {
+        let time = Mutex(Duration.zero)
+        let works = Mutex(false)
+        let sent = Recorder<String>()
+        let events = Recorder<StoreEvent>()
+        let outage = StoreError.unreachable(cause: "a test")
+        let calls = GuardedCalls(
+            limits: BreakerLimits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
+            backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { time.withLock { $0 } },
+            probe: { _ throws(StoreError) in
+                sent.add("probe")
+                if !works.withLock({ $0 }) { throw outage }
+            }, report: { events.add($0) })
+        await calls.probeIfDue(within: .seconds(1))
+        _ = await storeError {
+            try await calls.perform(.get, within: .seconds(1), attempts: 1) { _ throws(StoreError) in throw outage }
+        }
+        await calls.probeIfDue(within: .seconds(1))
+        #expect(sent.values.isEmpty && calls.phase == .open)
+        time.withLock { $0 += .seconds(2) }
+        await calls.probeIfDue(within: .seconds(1))
+        #expect(sent.values == ["probe"] && calls.phase == .open)
+        time.withLock { $0 += .seconds(2) }
+        works.withLock { $0 = true }
+        await calls.probeIfDue(within: .seconds(1))
+        await calls.probeIfDue(within: .seconds(1))
+        #expect(sent.values == ["probe", "probe"] && calls.phase == .closed)
+        #expect(events.values == [.suspended(outage), .resumed])
+    }
+
     @Test func aPauseBeyondTheDeadlineEndsTheCallAtOnce() async {
         let outcome = await attempts(within: .seconds(20), pause: .seconds(60), cost: .zero)
         #expect(outcome.times == [.seconds(20)] && outcome.retries == 0)
