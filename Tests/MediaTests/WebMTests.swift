@@ -260,6 +260,25 @@ import Testing
         }
     }
 
+    /// libvpx has no room for a hidden picture of such noise: it fails, or loses the last pictures.
+    @Test(arguments: [true, false], [TranscodeOptions.Chroma.automatic, .subsampled])
+    func noiseIsEncodedAtTheFinestQuality(_ isOpaque: Bool, _ chroma: TranscodeOptions.Chroma) throws {
+        let (side, count) = (64, 12)
+        var numbers = SeededNumbers(seed: 1)
+        let noise = (0..<side * side).map { _ in UInt8(numbers.next() >> 61) }
+        var builder = GIFBuilder(width: side, height: side)
+        for index in 0..<count {
+            var pixels = index < 2 ? [UInt8](repeating: 1, count: side * side) : noise
+            pixels[index * 5] ^= 1
+            builder.add(GIFBuilder.Frame(width: side, height: side, pixels: pixels)) { frame in
+                if !isOpaque { (frame.transparent, frame.disposal) = (7, 2) }
+            }
+        }
+        let webm = try Converted(builder.finish(), as: .webm) { ($0.quality, $0.chroma) = (100, chroma) }
+        #expect(webm.result.isTransparent == !isOpaque && webm.result.duration == count * 10)
+        #expect(try frames(webm).count == count)
+    }
+
     @Test(arguments: [OutputFormat.webm, .avif]) func qualityTradesBytes(_ format: OutputFormat) throws {
         let gif = GIFBuilder.noise(frames: 3, width: 64, height: 64)
         let sizes = try [1, 30, 60, 100].map { quality in try Converted(gif, as: format) { $0.quality = quality }.bytes.count }

@@ -9,15 +9,31 @@ enum WebMOutput: OutputMaker {
         // Messengers may not decode 4:4:4, and Chromium does not support alpha with 4:4:4.
         if source.options.preset == .sticker { content.chroma = .half }
         if content.chroma == .full, try TransparencyProbe.isTransparent(source) { content.chroma = .half }
+        do throws(TranscodeError) {
+            return try encode(source, content, isRealtime: false, to: descriptor, meter)
+        } catch .failed(.encode, _) {
+            // libvpx fails, or loses the last pictures, if a hidden picture takes more than half of its buffer, as noise does. In
+            // real-time mode there are no hidden pictures.
+            try FileOutput.truncate(descriptor)
+            return try encode(source, content, isRealtime: true, to: descriptor, meter)
+        }
+    }
+
+    private static func encode<Decoder: AnimationDecoder & ~Copyable>(
+        _ source: ScannedSource<Decoder>, _ content: PictureContent, isRealtime: Bool, to descriptor: Int32,
+        _ meter: FrameMeter
+    ) throws(TranscodeError) -> TranscodeResult {
+        var source = source
         guard source.options.preset == .sticker else {
-            return try encode(source, content, level: try level(source, content), to: descriptor, meter)
+            let level = try level(source, content, isRealtime: isRealtime)
+            return try encode(source, content, isRealtime: isRealtime, level: level, to: descriptor, meter)
         }
         var rules = StickerRules(source.options, level: 0)
         if content.isPixelArt { rules.enlargePixels(longerSide: max(source.summary.width, source.summary.height)) }
         source.transcoder.options = rules.options
-        rules.level = try level(source, content)
+        rules.level = try level(source, content, isRealtime: isRealtime)
         while true {
-            let result = try encode(source, content, level: rules.level, to: descriptor, meter)
+            let result = try encode(source, content, isRealtime: isRealtime, level: rules.level, to: descriptor, meter)
             guard rules.adjust(after: result.bytes) else { return result }
             source.transcoder.options = rules.options
             try FileOutput.truncate(descriptor)
@@ -26,10 +42,10 @@ enum WebMOutput: OutputMaker {
 
     /// Returns the quality level for the colours.
     private static func level<Decoder: AnimationDecoder & ~Copyable>(
-        _ source: ScannedSource<Decoder>, _ content: PictureContent
+        _ source: ScannedSource<Decoder>, _ content: PictureContent, isRealtime: Bool
     ) throws(TranscodeError) -> Int {
         let trial = try QualityTrial(source, content)
-        let speed = VP9Settings.Speed(content, pixels: trial.pixels * source.plan.count)
+        let speed = isRealtime ? .realtime : VP9Settings.Speed(content, pixels: trial.pixels * source.plan.count)
         let first = VP9Settings.level(quality: source.options.quality, isDrawing: content.isDrawing)
         let keyInterval = KeyInterval(pixels: trial.pixels, changedShare: content.changedShare)
         return try VP9Settings.search.quantizer(trial, first: first) {
@@ -38,13 +54,14 @@ enum WebMOutput: OutputMaker {
     }
 
     private static func encode<Decoder: AnimationDecoder & ~Copyable>(
-        _ source: ScannedSource<Decoder>, _ content: PictureContent, level: Int, to descriptor: Int32, _ meter: FrameMeter
+        _ source: ScannedSource<Decoder>, _ content: PictureContent, isRealtime: Bool, level: Int, to descriptor: Int32,
+        _ meter: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult {
         let hasAlpha = try TransparencyProbe.isTransparent(source)
         var streams = PictureStreams(hasAlpha: hasAlpha, descriptor: descriptor)
         let (summary, geometry, loops) = (source.summary, source.geometry, source.options.time.loops)
         let pixels = geometry.evenWidth * geometry.evenHeight
-        let speed = VP9Settings.Speed(content, pixels: pixels * source.plan.count)
+        let speed = isRealtime ? .realtime : VP9Settings.Speed(content, pixels: pixels * source.plan.count)
         let keyInterval = KeyInterval(pixels: pixels, changedShare: content.changedShare)
         let samples = try streams.encode(
             frames: summary.delays.count, threads: source.transcoder.threads, meter, hasTwoPasses: speed.hasTwoPasses
