@@ -80,6 +80,12 @@ struct VP9Settings: EncoderSettings {
         av_opt_set_int(options, "auto-alt-ref", lookahead > 0 ? 1 : 0, 0)
     }
 
+    /// Whether libvpx (1.12) has room for all coefficients of a picture in 4:4:4. It allocates them for squares of 16 × 16 pixels,
+    /// but codes 32 × 32 that cross an edge of the picture as a whole, and would write past the end of its memory.
+    static func hasRoomForFullChroma(width: Int, height: Int) -> Bool {
+        [width, height].allSatisfy { ($0 - 1) % 32 >= 16 }
+    }
+
     /// Returns the lookahead in frames, limited so that a job stays within its memory.
     static func lookahead(pixels: Int) -> Int {
         min(25, max(0, 25_000_000 / pixels - 1))

@@ -7,7 +7,8 @@ enum WebMOutput: OutputMaker {
         var source = try ScannedSource<Decoder>(transcoder, bytes)
         var content = try source.decideByContent()
         // Messengers may not decode 4:4:4, and Chromium does not support alpha with 4:4:4.
-        if source.options.preset == .sticker { content.chroma = .half }
+        let hasRoom = VP9Settings.hasRoomForFullChroma(width: source.geometry.width, height: source.geometry.height)
+        if source.options.preset == .sticker || !hasRoom { content.chroma = .half }
         if content.chroma == .full, try TransparencyProbe.isTransparent(source) { content.chroma = .half }
         do throws(TranscodeError) {
             return try encode(source, content, isRealtime: false, to: descriptor, meter)
