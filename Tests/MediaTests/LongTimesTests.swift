@@ -45,6 +45,15 @@ struct LongTimesTests {
         if colors > 1 { #expect(mp4.boxes.durations.count == 200) } else { #expect(mp4.boxes.durations.count < 200) }
     }
 
+    /// libavformat ignores all composition offsets if one is greater than 2²⁸, as with units of 10 µs and finer.
+    @Test(arguments: [6207, 1001, 1000]) func longPicturesAreReadAtTheirTimes(_ speed: Int) throws {
+        let mp4 = try Converted(gif(frames: 20, colors: 5), transcoder { $0.speed = speed })
+        // In the order of decoding.
+        let times = try FFmpeg.packetTimes(of: mp4.file).sorted()
+        let expected = (0..<20).map { Double($0 * Self.longest * 10) / Double(speed) }
+        #expect(times.count == 20 && zip(times, expected).allSatisfy { abs($0 - $1) < 0.000_01 }, "\(times)")
+    }
+
     @Test func aStillPictureIsRepeatedInSamplesThatMayLastSoLong() throws {
         let mp4 = try Converted(
             gif(frames: 1, colors: 1),

@@ -24,7 +24,7 @@ package struct H264Settings: MP4EncoderSettings, Equatable {
     }
 
     /// The version that becomes part of an object's name. Change it with anything that changes the output bytes.
-    package static let version = "x264-33"
+    package static let version = "x264-34"
 
     /// For rate control, each frame lasts 4/100 s, whatever its delay: x264 spends more on frames with longer durations, and
     /// treats this duration as neutral (`BASE_FRAME_DURATION`). So the bytes depend on the pictures alone.

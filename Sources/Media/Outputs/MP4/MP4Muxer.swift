@@ -19,6 +19,9 @@ struct MP4Muxer: ~Copyable {
     /// writes them relative to the first, so the amount is not in the file. Composition times differ from decoding times by
     /// less than the amount (``Timeline/longestSample``); the sum of both stays within 31 bits, as libavformat requires.
     private static let decodingLead: Int64 = 1 << 30
+    /// The greatest composition offset that libavformat reads. If another is greater, it ignores all of them, and players show
+    /// pictures in the order and at the times at which they are decoded.
+    static let mostOffset = 1 << 28
 
     private let context: UnsafeMutablePointer<AVFormatContext>
     private let stream: UnsafeMutablePointer<AVStream>

@@ -12,7 +12,10 @@ enum MP4Output: OutputMaker {
         }
         let content = try source.decideByContent()
         switch source.options.codec {
-        case .h264: return try attempt(source, H264Settings(source.options, content), to: descriptor, progress)
+        case .h264:
+            // The times of B-frames, and of what they are predicted from, are stated as offsets.
+            if source.plan.lastButOne > MP4Muxer.mostOffset { source.transcoder.options.bframes = .never }
+            return try attempt(source, H264Settings(source.options, content), to: descriptor, progress)
         case .av1:
             let tools = AV1Tools(content, AV1Tools.Work(of: content, source.geometry))
             let quantizer = try AV1Tools.search.quantizer(
