@@ -116,8 +116,18 @@ import Testing
             try await waitUntil("the fetch") { origin.count("busy.test") == 1 }
             _ = try await queue.add(order("other", ["https://other.test/1.gif", "https://other.test/2.gif"]))
             try await waitUntil("the other list") { try await queue.report("other", from: nil)?.state == "done" }
-            // The pause counts for its own list.
+            // The pause counts for its origin.
             #expect(try await queue.report("busy", from: nil)?.done == 0 && origin.count("busy.test") == 1)
+        }
+    }
+
+    @Test func anEntryThatPausesDelaysNoOtherOriginOfItsList() async throws {
+        try await withQueue(2) { queue in
+            let hosts = ["busy", "busy", "busy", "other", "busy", "other", "busy", "other"]
+            _ = try await queue.add(order("list", hosts.enumerated().map { "https://\($1).test/\($0).gif" }, concurrency: 2))
+            try await waitUntil("the other origins") { try await queue.report("list", from: nil)?.done == 3 }
+            // As many as the concurrency pause.
+            #expect(origin.count("busy.test") == 2)
         }
     }
 
@@ -168,6 +178,26 @@ import Testing
         run.cancel()
         try await run.value
         #expect(finished.withLock { $0.sorted() } == [1, 2, 4])
+    }
+
+    @Test func anOriginThatRefusesGetsNoMoreOfARunThanItsConcurrency() async throws {
+        defer { cache.close() }
+        let backend = LocalBackend(
+            pipeline: pipeline, describe: { .init(code: "failed", detail: "\($0)") }, concurrency: 2, retries: 1)
+        let hosts = Array(repeating: "busy", count: 5) + ["other"] + Array(repeating: "brief", count: 5) + ["other"]
+        let finished = Mutex<[Int]>([])
+        let run = Task {
+            try await backend.run(hosts.enumerated().map { PrewarmEntry(url: "https://\($1).test/\($0).gif") }) { number, _ in
+                finished.withLock { $0.append(number) }
+            }
+        }
+        // A place that an entry leaves goes to the next one of its origin.
+        try await waitUntil("the origins with short pauses") { finished.withLock { $0.sorted() } == [5, 6, 7, 8, 9, 10, 11] }
+        #expect(origin.count("busy.test") == 2)
+        // Entries after those of an origin that refuses do not wait for it.
+        #expect(finished.withLock { $0.prefix(2) } == [5, 11])
+        run.cancel()
+        try await run.value
     }
 
     /// Lists of a cluster, which give out entries in the order of their arrival whatever the concurrency of their lists.
@@ -227,6 +257,19 @@ import Testing
                     id: id, added: nil, state: "running", total: 9, done: 0, failed: 0, hits: 0, bytes: 0, saved: 0)
             }
         }
+    }
+
+    @Test func aLongListOfABusyOriginDelaysNoOther() async throws {
+        defer { cache.close() }
+        let lists = OrderedLists()
+        let runner = PrewarmRunner(concurrency: 4, meter: meter)
+        lists.add(order("busy", (0..<2000).map { "https://busy.test/\($0).gif" }, concurrency: 2))
+        lists.add(order("other", (0..<9).map { "https://other.test/\($0).gif" }))
+        let prewarmer = Prewarmer(pipeline: { [pipeline] in pipeline }, describe: { .init(code: "", detail: "\($0)") })
+        runner.start(lists, prewarmer) { _, _, ended in ended() }
+        defer { runner.stop() }
+        try await waitUntil("the other list") { lists.finished == Array(repeating: "other", count: 9) }
+        #expect(origin.count("busy.test") == 2)
     }
 
     @Test func aListAtItsConcurrencyDelaysNoOtherAndItsWaitingEntriesEndWithIt() async throws {

@@ -42,22 +42,32 @@ package struct LocalBackend: PrewarmBackend {
         _ entries: [PrewarmEntry], _ finished: @escaping @Sendable (Int, PrewarmOutcome) -> Void
     ) async throws(PrewarmRunError) {
         await withTaskGroup(of: Event.self) { group in
-            var ready = entries.indices.map { Work(number: $0) }[...]
-            var running = 0
+            var ready = entries.indices[...]
+            // Entries that come before the others: their pauses are over, or their origins have places again.
+            var due: [Work] = []
+            // Entries whose origins have no place, by origin.
+            var blocked: [String: ArraySlice<Work>] = [:]
+            var places = EntryPlaces()
             while true {
-                if running < concurrency, !Task.isCancelled, let work = ready.popFirst() {
-                    running += 1
-                    group.addTask { await attempt(work, at: entries[work.number], finished) }
+                if !Task.isCancelled, !places.areTaken(of: concurrency),
+                    var work = due.popLast() ?? ready.popFirst().map({ Work(number: $0, place: .init(of: entries[$0])) })
+                {
+                    if places.take(&work.place, of: concurrency) {
+                        group.addTask { [work] in await attempt(work, at: entries[work.number], finished) }
+                    } else {
+                        blocked[work.place.origin, default: []].append(work)
+                    }
                     continue
                 }
                 guard let event = await group.next() else { return }
                 switch event {
-                case .due(let work): ready.append(work)
-                case .ended: running -= 1
-                case .paused(let work, let pause):
-                    // An entry takes no place during its pause.
-                    running -= 1
-                    group.addTask {
+                case .due(let work): due.append(work)
+                case .ended(let place):
+                    places.leave(place)
+                    if let work = blocked[place.origin]?.popFirst() { due.append(work) }
+                case .paused(var work, let pause):
+                    places.leaveToOtherOrigins(&work.place)
+                    group.addTask { [work] in
                         try? await Task.sleep(for: pause)
                         return .due(work)
                     }
@@ -68,13 +78,15 @@ package struct LocalBackend: PrewarmBackend {
 
     private struct Work {
         let number: Int
+        var place: EntryPlaces.Place
         var attempts = Prewarmer.Attempts()
     }
 
     private enum Event {
         /// The pause of an entry is over.
         case due(Work)
-        case ended
+        case ended(EntryPlaces.Place)
+        /// The entry waits for its origin.
         case paused(Work, Duration)
     }
 
@@ -82,11 +94,16 @@ package struct LocalBackend: PrewarmBackend {
         _ work: Work, at entry: PrewarmEntry, _ finished: @Sendable (Int, PrewarmOutcome) -> Void
     ) async -> Event {
         var work = work
-        switch await prewarmer.attempt(entry, retries: retries, &work.attempts) {
-        case .ended(let outcome)?: finished(work.number, outcome)
-        case .paused(let pause)?: return .paused(work, pause)
-        case nil: break
+        while true {
+            switch await prewarmer.attempt(entry, retries: retries, &work.attempts) {
+            case .ended(let outcome)?:
+                finished(work.number, outcome)
+                return .ended(work.place)
+            case .paused(let pause)? where pause.isForOrigin: return .paused(work, pause.duration)
+            // Without capacity, another entry could not be made either.
+            case .paused(let pause)?: try? await Task.sleep(for: pause.duration)
+            case nil: return .ended(work.place)
+            }
         }
-        return .ended
     }
 }

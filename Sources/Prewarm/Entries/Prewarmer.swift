@@ -26,7 +26,13 @@ struct Prewarmer: Sendable {
     enum Step: Sendable {
         case ended(PrewarmOutcome)
         /// The next attempt is due after a pause.
-        case paused(Duration)
+        case paused(Pause)
+    }
+
+    struct Pause: Sendable {
+        let duration: Duration
+        /// Whether the origin has failed. Otherwise, the server has no capacity.
+        let isForOrigin: Bool
     }
 
     /// Makes one attempt to bring the entry into the cache. Returns nil if the task was cancelled.
@@ -46,7 +52,7 @@ struct Prewarmer: Sendable {
             let result = try await pipeline.find(request)
             // The disk takes too long. It may still store this rendition, or the next attempt may be stored.
             if case .unstored(.unavailable) = result.provenance, ContinuousClock.now < deadline {
-                return .paused(attempts.capacity.next(retryAfter: 2))
+                return .paused(Pause(duration: attempts.capacity.next(retryAfter: 2), isForOrigin: false))
             }
             return .ended(Self.outcome(result))
         } catch .cancelled {
@@ -54,9 +60,9 @@ struct Prewarmer: Sendable {
         } catch {
             switch error.retry {
             case .whenServerHasCapacity(let seconds) where ContinuousClock.now < deadline:
-                return .paused(attempts.capacity.next(retryAfter: seconds))
+                return .paused(Pause(duration: attempts.capacity.next(retryAfter: seconds), isForOrigin: false))
             case .whenOriginRecovers(let seconds) where attempts.origin.attempts < retries:
-                return .paused(attempts.origin.next(retryAfter: seconds))
+                return .paused(Pause(duration: attempts.origin.next(retryAfter: seconds), isForOrigin: true))
             case .whenServerHasCapacity, .whenOriginRecovers, .never:
                 return .ended(describe(error))
             }

@@ -18,6 +18,8 @@ final class PrewarmRunner: Sendable {
 
     /// The number of waiting and pausing entries at which no more are claimed.
     private static let waitingLimit = 1000
+    /// The number of those of one list at which no more of this list are claimed.
+    private static let waitingLimitOfList = 100
 
     /// See ``PrewarmQueue/Limits/concurrency``.
     private let concurrency: Int
@@ -29,36 +31,45 @@ final class PrewarmRunner: Sendable {
         /// Nil for a report, and for an entry that cannot be read.
         let entry: QueuedEntry?
         var attempts = Prewarmer.Attempts()
-        /// Whether the entry counts in ``State/begun``.
-        var isBegun = false
+        var place: EntryPlaces.Place
         /// Whether the list may have been cancelled since the entry was claimed.
         var hasWaited = false
         /// The end of a pause between two attempts.
         var start = ContinuousClock.now
+
+        /// The number of places of the entry's list.
+        var concurrency: Int { entry?.concurrency ?? .max }
     }
 
     private struct State {
         /// The claimed entries and reports: those in progress, and those that wait.
         var active: Set<PrewarmTicket> = []
-        /// Claimed entries that wait because their lists have reached their concurrency limit on this node, and those that pause.
+        /// Claimed entries that wait for places of their lists or origins on this node, and those that pause.
         var waiting: [Work] = []
         /// The number of entries in progress. Those that pause do not count.
         var running = 0
-        /// The number of entries in progress or in a pause, by list.
-        var begun: [String: Int] = [:]
+        /// The places of the entries in progress or in a pause, by list.
+        var places: [String: EntryPlaces] = [:]
         var loop: Task<Void, Never>?
         /// When a list was added or an entry ended; nil before the first.
         var lastActivity: ContinuousClock.Instant?
 
-        /// The lists with entries that have to wait for others of their list.
-        var fullLists: Set<String> { Set(waiting.lazy.filter { !$0.isBegun }.map(\.ticket.list)) }
+        /// The lists with entries that have to wait for others of their list, and those with many that wait.
+        var fullLists: Set<String> {
+            let lists = Dictionary(grouping: waiting, by: \.ticket.list).filter { list, waiting in
+                waiting.count >= PrewarmRunner.waitingLimitOfList
+                    || waiting.contains { places[list]?.areTaken(of: $0.concurrency) == true }
+            }
+            return Set(lists.keys)
+        }
 
         /// Adds claimed entries and reports to those that wait.
         mutating func add(_ tickets: [PrewarmTicket]) {
             for ticket in tickets where active.insert(ticket).inserted {
                 let entry = try? JSONDecoder().decode(QueuedEntry.self, from: Data(ticket.payload))
                 // A concurrency of 0 would let the entry wait forever.
-                waiting.append(Work(ticket: ticket, entry: entry.flatMap { $0.concurrency > 0 ? $0 : nil }))
+                let valid = entry.flatMap { $0.concurrency > 0 ? $0 : nil }
+                waiting.append(Work(ticket: ticket, entry: valid, place: .init(of: valid?.entry)))
             }
         }
 
@@ -68,40 +79,40 @@ final class PrewarmRunner: Sendable {
         mutating func takeStartable(_ concurrency: Int) -> [Work] {
             var (startable, others): ([Work], [Work]) = ([], [])
             for var work in waiting {
-                let list = work.ticket.list
+                let isReport = work.ticket.callback != nil
                 let mayStart =
-                    work.ticket.callback != nil
+                    isReport
                     || running < concurrency && work.start <= .now
-                        && (work.isBegun || begun[list, default: 0] < work.entry?.concurrency ?? .max)
+                        && places[work.ticket.list, default: EntryPlaces()].take(&work.place, of: work.concurrency)
                 guard mayStart else {
                     work.hasWaited = true
                     others.append(work)
                     continue
                 }
-                if work.ticket.callback == nil {
-                    running += 1
-                    if !work.isBegun { begun[list, default: 0] += 1 }
-                    work.isBegun = true
-                }
+                if !isReport { running += 1 }
                 startable.append(work)
             }
             waiting = others
             return startable
         }
 
-        /// Takes an entry or a report out of those in progress. After `pause`, the entry is tried again, for nil never.
-        mutating func end(_ work: Work, pause: Duration?) {
+        /// Takes an entry or a report out of those in progress.
+        ///
+        /// - Parameter pause: The time until the next attempt at the entry; nil if there is none.
+        mutating func end(_ work: Work, pause: Prewarmer.Pause?) {
             if work.ticket.callback == nil { running -= 1 }
+            let list = work.ticket.list
             if let pause {
                 var work = work
-                (work.start, work.hasWaited) = (.now + pause, true)
+                // Without capacity, other entries of the list could not be made either.
+                if pause.isForOrigin { places[list]?.leaveToOtherOrigins(&work.place) }
+                (work.start, work.hasWaited) = (.now + pause.duration, true)
                 waiting.append(work)
                 return
             }
             active.remove(work.ticket)
-            guard work.isBegun else { return }
-            let count = begun[work.ticket.list, default: 0]
-            begun[work.ticket.list] = count > 1 ? count - 1 : nil
+            places[list]?.leave(work.place)
+            if places[list]?.isEmpty == true { places[list] = nil }
         }
     }
 
@@ -136,7 +147,7 @@ final class PrewarmRunner: Sendable {
                         self.state.withLock { $0.end(work, pause: pause) }
                         lists.arrivals.signal()
                         guard let pause else { return }
-                        try? await Task.sleep(for: pause)
+                        try? await Task.sleep(for: pause.duration)
                         lists.arrivals.signal()
                     }
                 }
@@ -151,7 +162,7 @@ final class PrewarmRunner: Sendable {
     /// Works on an entry or a report. Returns the pause before the next attempt; nil if there is none.
     private func process(
         _ work: inout Work, _ lists: some PrewarmLists, _ prewarmer: Prewarmer, _ report: @escaping PrewarmQueue.Report
-    ) async -> Duration? {
+    ) async -> Prewarmer.Pause? {
         let ticket = work.ticket
         if let callback = ticket.callback {
             await send(report, ticket, to: callback, lists)

@@ -140,7 +140,7 @@ final class PrewarmTables: PrewarmLists {
         return tickets
     }
 
-    /// Unclaimed pending entries of a list, as many as its concurrency still allows.
+    /// Unclaimed pending entries of a list.
     private func entries(of id: String, _ count: Int, _ database: SQLiteConnection) throws -> [PrewarmTicket] {
         let claimed = claims.withLock { $0[id] ?? [:] }
         let job = try database.first("SELECT number, concurrency, total, finished FROM jobs WHERE id = ?", [id]) {
@@ -149,17 +149,15 @@ final class PrewarmTables: PrewarmLists {
             return (number: try $0.value(0) as Int64, concurrency: try $0.value(1) as Int)
         }
         guard let job, job.concurrency > 0 else { throw LedgerError(.damage, "its concurrency is out of range") }
-        let room = min(count, job.concurrency - claimed.count)
-        if room <= 0 { return [] }
         let tickets = try database.all(
             "SELECT number, entry FROM entries WHERE job = ? AND outcome IS NULL ORDER BY number LIMIT ?",
-            [job.number, room + claimed.count]
+            [job.number, count + claimed.count]
         ) { row in
             let number: Int = try row.value(0)
             return claimed[number] == nil ? PrewarmTicket(id: "\(number)", list: id, payload: try row.value(1)) : nil
         }
         if tickets.isEmpty, claimed.isEmpty { throw LedgerError(.damage, "an entry is missing") }
-        return Array(tickets.compactMap(\.self).prefix(room))
+        return Array(tickets.compactMap(\.self).prefix(count))
     }
 
     /// Reports that are neither delivered nor claimed.
