@@ -103,7 +103,9 @@ import Testing
         #"{"number":\#(number),"outcome":{"result":"new","bytes":\#(number),"source_bytes":9}}"#
     }
 
-    private func run(on origin: LoopbackOrigin) async -> (outcomes: [Int: PrewarmOutcome], error: String?) {
+    private func run(
+        _ entries: [PrewarmEntry]? = nil, on origin: LoopbackOrigin
+    ) async -> (outcomes: [Int: PrewarmOutcome], error: String?) {
         let threads = WorkThreads(count: 1, limit: 4, name: "client")
         defer { threads.close() }
         let backend = RemoteBackend(
@@ -111,7 +113,7 @@ import Testing
             client: ServerClient(server: origin.url(""), token: "t"), threads: threads)
         let found = Found()
         do throws(PrewarmRunError) {
-            try await backend.run(entries) { found.add($0, $1) }
+            try await backend.run(entries ?? self.entries) { found.add($0, $1) }
             return (found.all, nil)
         } catch {
             return (found.all, error.description)
@@ -134,6 +136,48 @@ import Testing
         #expect(error == nil && outcomes.mapValues(\.bytes) == [0: 0, 1: 1, 2: 2])
         #expect(
             origin.requests.map(\.target) == ["/prewarm?retries=1&concurrency=2", "/prewarm/1?from=0", "/prewarm/1?from=2"])
+    }
+
+    @Test func entriesThatTakeLongDoNotDelayTheNextJob() async throws {
+        let isSecondKnown = Mutex(false)
+        let origin = try LoopbackOrigin([
+            "/prewarm": { .response("202 Accepted", body: Array(#"{"id":"\#($0.number)"}"#.utf8)) },
+            "/prewarm/1": { request in
+                let first = Int(request.query.dropFirst("from=".count)) ?? 0
+                // The last entry ends after those of the other job.
+                let end = isSecondKnown.withLock { $0 } ? 2000 : 1999
+                let numbers = first..<max(first, min(first + PrewarmReport.resultLimit, end))
+                return Self.report(numbers.map(Self.outcome).joined(separator: ","))
+            },
+            "/prewarm/2": { _ in
+                isSecondKnown.withLock { $0 = true }
+                return Self.report([0, 1].map(Self.outcome).joined(separator: ","), state: "done")
+            },
+        ])
+        defer { origin.stop() }
+        let (outcomes, error) = await run((0..<2002).map { PrewarmEntry(url: "https://a.test/\($0).gif") }, on: origin)
+        #expect(error == nil && outcomes.count == 2002 && outcomes[1999]?.bytes == 1999 && outcomes[2001]?.bytes == 1)
+        #expect(origin.count("/prewarm") == 2)
+    }
+
+    @Test func cancellingTheRunCancelsAllJobsThatHaveNotEnded() async throws {
+        let origin = try LoopbackOrigin([
+            "/prewarm": { .ok(Array(#"{"id":"\#($0.number)"}"#.utf8)) },
+            "/prewarm/1": { request in
+                if request.method == "DELETE" { return .status(204) }
+                let first = Int(request.query.dropFirst("from=".count)) ?? 0
+                let numbers = first..<max(first, min(first + PrewarmReport.resultLimit, 1999))
+                return Self.report(numbers.map(Self.outcome).joined(separator: ","))
+            },
+            "/prewarm/2": { $0.method == "DELETE" ? .status(204) : Self.report("") },
+        ])
+        defer { origin.stop() }
+        let task = Task { await run((0..<2001).map { PrewarmEntry(url: "https://a.test/\($0).gif") }, on: origin) }
+        try await waitUntil("the first poll of the second job") { origin.count("/prewarm/2") > 0 }
+        task.cancel()
+        let (outcomes, error) = await task.value
+        #expect(outcomes.count == 1999 && error == nil)
+        #expect(origin.requests.filter { $0.method == "DELETE" }.map(\.path).sorted() == ["/prewarm/1", "/prewarm/2"])
     }
 
     @Test func aBusyServerIsAskedAgain() async throws {

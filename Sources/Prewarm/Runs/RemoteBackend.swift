@@ -26,58 +26,103 @@ package struct RemoteBackend: PrewarmBackend {
 
     /// The entries per job: enough to keep the server busy, few enough for early results.
     private static let batchSize = 2000
+    /// The number of unfinished entries of a job at which the next job is sent: entries that wait for their origins, for up to
+    /// five minutes before each attempt, do not delay others.
+    private static let remainder = 100
+    /// The most jobs with a remainder.
+    private static let remainderLimit = 8
     private static let interval = Duration.milliseconds(250)
+    private static let remainderInterval = Duration.seconds(1)
 
     package func run(
         _ entries: [PrewarmEntry], _ finished: @escaping @Sendable (Int, PrewarmOutcome) -> Void
     ) async throws(PrewarmRunError) {
-        var start = 0
-        while start < entries.count, !Task.isCancelled {
-            let batch = Array(entries[start...].prefix(Self.batchSize))
-            let offset = start
-            try await runJob(batch, isFirst: start == 0) { finished(offset + $0, $1) }
-            start += batch.count
+        let failure = await withTaskGroup(of: PrewarmRunError?.self) { group -> PrewarmRunError? in
+            defer { group.cancelAll() }
+            var remainders = 0
+            for start in stride(from: 0, to: entries.count, by: Self.batchSize) where !Task.isCancelled {
+                let batch = Array(entries[start...].prefix(Self.batchSize))
+                let isLast = start + batch.count == entries.count
+                do throws(PrewarmRunError) {
+                    guard var job = try await send(batch, isFirst: start == 0) else { break }
+                    let remainder = isLast ? 0 : Self.remainder
+                    try await follow(&job, to: remainder, every: Self.interval) { finished(start + $0, $1) }
+                    group.addTask { [job] in
+                        var job = job
+                        do throws(PrewarmRunError) {
+                            try await follow(&job, to: 0, every: Self.remainderInterval) { finished(start + $0, $1) }
+                            return nil
+                        } catch {
+                            return error
+                        }
+                    }
+                } catch {
+                    return error
+                }
+                remainders += 1
+                while remainders >= Self.remainderLimit, let ended = await group.next() {
+                    if let failure = ended { return failure }
+                    remainders -= 1
+                }
+            }
+            for await failure in group { if let failure { return failure } }
+            return nil
         }
+        if let failure { throw failure }
+    }
+
+    /// A job on the server.
+    private struct Job {
+        let id: String
+        let count: Int
+        /// The number of outcomes that were received.
+        var known = 0
+        /// The number of last responses that the server gave after the end of the job, without outcomes.
+        var responsesWithoutNews = 0
     }
 
     private struct Accepted: Decodable {
         var id: String
     }
 
-    private func runJob(
-        _ entries: [PrewarmEntry], isFirst: Bool, _ finished: @Sendable (Int, PrewarmOutcome) -> Void
-    ) async throws(PrewarmRunError) {
+    /// Sends a job; nil if the task was cancelled.
+    private func send(_ entries: [PrewarmEntry], isFirst: Bool) async throws(PrewarmRunError) -> Job? {
         let body = String(decoding: entries.flatMap { JSONText.encode($0) }, as: UTF8.self)
-        guard
-            let accepted: Accepted = try await exchange(
-                "POST", "/prewarm?retries=\(retries)&concurrency=\(concurrency)", body: body,
-                // With the key, a retry after a lost response adds no second job.
-                fields: ["Idempotency-Key: \(Hex.encode(UInt128.random(in: .min ... .max)))"],
-                connectionAttempts: isFirst ? Self.firstAttempts : Self.attempts)
-        else { return }
-        var (known, answersWithoutNews) = (0, 0)
-        while known < entries.count {
+        let accepted: Accepted? = try await exchange(
+            "POST", "/prewarm?retries=\(retries)&concurrency=\(concurrency)", body: body,
+            // With the key, a retry after a lost response adds no second job.
+            fields: ["Idempotency-Key: \(Hex.encode(UInt128.random(in: .min ... .max)))"],
+            connectionAttempts: isFirst ? Self.firstAttempts : Self.attempts)
+        return accepted.map { Job(id: $0.id, count: entries.count) }
+    }
+
+    /// Polls a job until at most `remainder` outcomes are missing. If the task is cancelled, cancels the job.
+    private func follow(
+        _ job: inout Job, to remainder: Int, every interval: Duration, _ finished: @Sendable (Int, PrewarmOutcome) -> Void
+    ) async throws(PrewarmRunError) {
+        while job.count - job.known > remainder {
             if Task.isCancelled {
                 // The server finishes the entries in progress; the next run continues with the others.
-                _ = await sendOnThread("DELETE", "/prewarm/\(accepted.id)", body: nil)
+                _ = await sendOnThread("DELETE", "/prewarm/\(job.id)", body: nil)
+                job.known = job.count
                 return
             }
-            guard let report: PrewarmReport = try await exchange("GET", "/prewarm/\(accepted.id)?from=\(known)", body: nil)
+            guard let report: PrewarmReport = try await exchange("GET", "/prewarm/\(job.id)?from=\(job.known)", body: nil)
             else { continue }
             let results = report.results ?? []
-            for result in results where entries.indices.contains(result.number) { finished(result.number, result.outcome) }
-            known += results.count
+            for result in results where (0..<job.count).contains(result.number) { finished(result.number, result.outcome) }
+            job.known += results.count
             if results.isEmpty && report.state == "cancelled" {
-                throw PrewarmRunError("The job \(accepted.id) was cancelled on the server.")
+                throw PrewarmRunError("The job \(job.id) was cancelled on the server.")
             }
             // The last entries may end between the server's readings of the state and of the outcomes.
-            answersWithoutNews = results.isEmpty && report.state == "done" ? answersWithoutNews + 1 : 0
-            guard answersWithoutNews < 3 else {
+            job.responsesWithoutNews = results.isEmpty && report.state == "done" ? job.responsesWithoutNews + 1 : 0
+            guard job.responsesWithoutNews < 3 else {
                 throw PrewarmRunError(
-                    "The job \(accepted.id) has ended, and the server no longer has the outcomes of \(entries.count - known) entries."
+                    "The job \(job.id) has ended, and the server no longer has the outcomes of \(job.count - job.known) entries."
                 )
             }
-            if results.count < PrewarmReport.resultLimit { try? await Task.sleep(for: Self.interval) }
+            if results.count < PrewarmReport.resultLimit { try? await Task.sleep(for: interval) }
         }
     }
 
