@@ -68,6 +68,22 @@ import Testing
         #expect(try urls("<html><p>&lt;img src='http://a/1.gif'&gt;</p>").isEmpty)
     }
 
+    @Test(arguments: [
+        "<wp:attachment_url>http://a/1.gif?x=1&amp;y=2</wp:attachment_url>",
+        "<wp:attachment_url>\n<![CDATA[http://a/1.gif?x=1&y=2]]>\n</wp:attachment_url>",
+        "<guid isPermaLink='false'>http://a/1.gif?x=1&amp;y=2</guid><title>a://b c.gif</title><title>1.gif</title>",
+        "<image><url>http://a/1.gif?x=1&amp;y=2</url></image><link>http://a/</link>",
+    ])
+    func aTextOfAFeedMayBeAnAddress(_ element: String) throws {
+        let text = "<?xml version='1.0'?><rss><channel>\(element)<enclosure url='http://a/2.gif'/></channel></rss>"
+        for base in [nil, "http://b/"] {
+            let urls = try PrewarmList(Array(text.utf8), base: base).entries.map(\.url)
+            #expect(urls == ["http://a/1.gif?x=1&y=2", "http://a/2.gif"])
+        }
+        // A page writes about it.
+        #expect(try urls("<html><p>http://a/1.gif</p>").isEmpty)
+    }
+
     @Test func objectsBringTheirOptions() throws {
         let text =
             #"{"url":"http://a/1.gif","width":480,"quality":"70"}"# + "\n\n"

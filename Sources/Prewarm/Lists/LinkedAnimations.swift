@@ -23,6 +23,14 @@ enum LinkedAnimations {
         var found: [String] = []
         var seen = Set<String>()
         var isFeed = false
+        func add(_ value: String) {
+            guard let link = LinkText.normalize(value), isAnimation(link),
+                let url = URL(string: LinkText.encode(link), relativeTo: base)?.absoluteURL,
+                ["http", "https"].contains(url.scheme?.lowercased()),
+                seen.insert(url.absoluteString).inserted
+            else { return }
+            found.append(url.absoluteString)
+        }
         func visit(_ token: HTMLTokenizer.Token) {
             guard case .startTag(let tag) = token else { return }
             if feeds.contains(tag.name) { isFeed = true }
@@ -34,14 +42,8 @@ enum LinkedAnimations {
                 base = link.flatMap { URL(string: LinkText.encode($0), relativeTo: base)?.absoluteURL ?? base }
                 return
             }
-            let links = tag.attributes.filter { names.contains($0.name) }
-                .flatMap { $0.name.hasSuffix("set") ? SourceSet.links($0.value) : [$0.value] }
-            for link in links.compactMap(LinkText.normalize) where isAnimation(link) {
-                guard let url = URL(string: LinkText.encode(link), relativeTo: base)?.absoluteURL,
-                    ["http", "https"].contains(url.scheme?.lowercased()),
-                    seen.insert(url.absoluteString).inserted
-                else { continue }
-                found.append(url.absoluteString)
+            for attribute in tag.attributes where names.contains(attribute.name) {
+                (attribute.name.hasSuffix("set") ? SourceSet.links(attribute.value) : [attribute.value]).forEach(add)
             }
         }
         /// The text since the last tag.
@@ -55,6 +57,9 @@ enum LinkedAnimations {
                 // The texts of a feed are HTML, in references or in CDATA sections.
                 let content = CharacterReferences.decode(text).replacing("<![CDATA[", with: "")
                 PrewarmList.forEachToken(of: Array(content.utf8), visit)
+                // Or an address, such as that of an attachment in an export of WordPress.
+                let words = content.replacing("]]>", with: "").split(whereSeparator: \.isWhitespace)
+                if words.count == 1, words[0].contains("://") { add(String(words[0])) }
                 text = []
             }
             visit(token)
