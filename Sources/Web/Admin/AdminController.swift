@@ -72,9 +72,7 @@ struct AdminController: Sendable {
         switch (item.name, item.value) {
         case ("url", let text):
             return purge(.url(try source(text)), within: limit)
-        case ("prefix", let text) where !text.isEmpty:
-            let prefix = try translating(try SourceURL.canonicalPrefix(of: text), to: Problem.badSourceURL)
-            return purge(.prefix(prefix), within: limit)
+        case ("prefix", let text) where !text.isEmpty: return purge(.prefix(try prefix(text)), within: limit)
         case ("host", let text) where !text.isEmpty:
             guard let host = try? SourceURL.canonicalHost(of: text) else {
                 throw .badSourceURL("host must be the name or address of a host alone, such as example.com.")
@@ -99,6 +97,25 @@ struct AdminController: Sendable {
     private func source(_ text: String) throws(Problem) -> String {
         if let target = try? ownTarget(text), case .rendition(_, let source) = target.route { return source.canonical }
         return try translating(try SourceURL.canonicalText(of: text), to: Problem.badSourceURL)
+    }
+
+    /// Returns the canonical prefix of sources, for which the beginning of addresses of renditions on this server may stand.
+    private func prefix(_ text: String) throws(Problem) -> String {
+        let target = text.hasPrefix("/") ? text : publicURL.flatMap { OwnAddress.target(of: text, at: $0) }
+        let prefix = target.flatMap(sources) ?? text
+        return try translating(try SourceURL.canonicalPrefix(of: prefix), to: Problem.badSourceURL)
+    }
+
+    /// The beginning of the sources' URLs in the beginning of a path below a mount or a format; nil for any other path.
+    private func sources(below path: String) -> String? {
+        let first = path[...].droppingBytes(1).before(UInt8(ascii: "/"))
+        guard first.endIndex < path.endIndex else { return nil }
+        let rest = path[first.endIndex...].droppingBytes(1)
+        if let mount = parser.mounts[String(first)] { return mount.rule.base + rest }
+        let format = String(first.before(UInt8(ascii: ",")))
+        let isFormat = format == Route.auto || Rendition.Format(rawValue: format) != nil
+        // An empty prefix would cover everything.
+        return isFormat && !rest.isEmpty ? String(rest) : nil
     }
 
     private static let wrongScope = Problem.badRequest(

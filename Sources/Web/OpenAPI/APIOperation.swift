@@ -297,7 +297,7 @@ struct APIOperation: Sendable {
             summary: "Purges the scope that exactly one of url, prefix, host, mount and all gives.",
             parameters: [
                 .query("url", APISchemas.text, "The URL of a source."),
-                .query("prefix", APISchemas.text, "The beginning of URLs."),
+                .query("prefix", APISchemas.text, "The beginning of URLs, or of addresses on this server."),
                 .query("host", APISchemas.text, "A host, by any scheme and port."),
                 .query("mount", APISchemas.text, "The name of a mount."),
                 .query("all", ["type": "string", "enum": ["true"]], "Everything."),

@@ -213,7 +213,8 @@ struct PurgeCommand: ParsableCommand {
     @Argument(help: "URLs of the sources whose renditions are removed, or addresses of renditions on the server.")
     var urls: [String] = []
 
-    @Option(help: "Removes the renditions of all sources whose URL begins with this. Can be repeated.")
+    @Option(
+        help: "Removes the renditions of all sources whose URL, or address on the server, begins with this. Can be repeated.")
     var prefix: [String] = []
 
     @Option(help: "Removes the renditions of all sources of this host, with every scheme and port. Can be repeated.")
@@ -300,7 +301,7 @@ struct PurgeCommand: ParsableCommand {
 
     private var scopes: [Scope] {
         var scopes = urls.map { Scope.url(admin.subject($0)) }
-        scopes += prefix.map { .cache("prefix", $0, name: "\($0)…") }
+        scopes += prefix.map(admin.subject).map { .cache("prefix", $0, name: "\($0)…") }
         scopes += host.map { .cache("host", $0, name: "all of \($0)") }
         scopes += mount.map { .cache("mount", $0, name: "the mount \($0)") }
         scopes += object.compactMap(Self.objectPath).map { Scope(name: $0, method: "PURGE", target: $0) }

@@ -199,6 +199,32 @@ import Testing
         }
     }
 
+    @Test func aPrefixMayBeTheBeginningOfAddressesOnTheServer() async throws {
+        let origin = try LoopbackOrigin(paths)
+        defer { origin.stop() }
+        try await WebFixture.run { settings in
+            configure(&settings)
+            settings.policy.publicURL = "https://gifs.example"
+            settings.policy.mounts["media"] = Mount(origin: try SourceURL(origin.url("/up/")))
+        } _: { web async throws in
+            for (prefix, count) in [
+                ("/media/a", 1), ("https://gifs.example/media/", 2), ("HTTP://gifs.example:80/media/b.g", 1),
+                ("/mp4,width=20/" + origin.url("/up/"), 2), ("https://gifs.example/auto/" + origin.url("/up/a"), 1),
+                // A source may be below the server's public URL.
+                ("https://gifs.example/other/", 0),
+            ] {
+                for name in ["a", "b"] { #expect(try await web.request("GET", "/media/\(name).png").status == 200) }
+                let target = "/cache?prefix=\(PercentEncoding.encode(prefix))"
+                let purged = try await web.request("DELETE", target, headers: Self.token)
+                #expect(try purged.json()["purged"] as? Int == count, "\(prefix): \(purged.text)")
+            }
+            for prefix in ["/media", "/other/", "/mp4/", "/mp4/up/"] {
+                let response = try await web.request("DELETE", "/cache?prefix=\(prefix)", headers: Self.token)
+                #expect(response.status == 400 && response.code == "bad_source_url", "\(prefix)")
+            }
+        }
+    }
+
     @Test func aPrefixInAnySpellingOfItsHostCoversItsSources() async throws {
         try await WebFixture.run(paths, configure) { web async throws in
             for path in ["/up/a.gif", "/up/b.gif", "/c.gif"] { _ = try await web.request("GET", web.target("png", path)) }
