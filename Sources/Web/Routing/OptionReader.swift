@@ -135,7 +135,9 @@ package struct OptionReader {
             guard value.utf8.count <= Self.longestTitle else {
                 throw .badOption(name, "is longer than \(Self.longestTitle) bytes")
             }
-            title = value.isEmpty ? nil : value
+            // Captions have line breaks, which a title cannot show. Spaces that do not break stay.
+            let words = value.split { $0 == " " || $0 == "\t" || $0.isNewline }
+            title = words.isEmpty ? nil : words.joined(separator: " ")
         case "on_larger":
             onLarger = try choice(name, value, of: OnLarger.choices(for: rendition.format))
         default:

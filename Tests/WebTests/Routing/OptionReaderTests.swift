@@ -54,6 +54,17 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            ("a\r\n  b\tc\u{2028}d\u{85}", "a b c d"), (" \n ", nil), ("", nil), ("«\u{a0}a\u{202f}»", "«\u{a0}a\u{202f}»"),
+            ("👨\u{200d}👩 \u{200f}א", "👨\u{200d}👩 \u{200f}א"),
+        ] as [(String, String?)])
+    func aTitleHasOneLine(_ text: String, _ title: String?) throws {
+        var reader = OptionReader(format: .html)
+        try reader.read("title", text)
+        #expect(reader.title == title)
+    }
+
     @Test func theSignatureIsNotPartOfWhatItSigns() throws {
         var reader = OptionReader(format: .jpg)
         for (name, value) in [("sig", "abc"), ("expires", "17"), ("frame", "2")] { try reader.read(name, value) }
