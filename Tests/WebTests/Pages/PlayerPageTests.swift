@@ -47,6 +47,9 @@ import Testing
             text.contains(
                 "<meta property=\"og:video\" content=\"http://gifs.test:8080/mp4/a.mp4?url=https%3A%2F%2Fa.test%2Fa.gif\">"))
         #expect(text.contains("<meta property=\"og:image:width\" content=\"33\">"))
+        for alternative in ["property=\"og:image:alt\"", "name=\"twitter:image:alt\""] {
+            #expect(text.contains("<meta \(alternative) content=\"a.gif\">"))
+        }
         #expect(text.contains("/oembed?url=http%3A%2F%2Fgifs.test%3A8080%2Fhtml%2Fhttps%3A%2F%2Fa.test%2Fa.gif\""))
         #expect(!text.contains("{{") && !text.contains("secure_url"))
     }
