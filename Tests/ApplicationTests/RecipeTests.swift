@@ -114,6 +114,35 @@ struct RecipeTests {
         #expect(stored["cache-status"]?.hasPrefix("gifreel; hit") == true, "\(stored.status)")
     }
 
+    @Test(.enabled(if: ChildProcess.find("jq") != nil)) func exportsAndLogsBecomeLists() throws {
+        defer { origin.stop() }
+        try directory.write(
+            "export.json",
+            #"{"a": ["https:\/\/a.test\/1.gif", null, 1], "b": {"html": "<p title=\"x\"><img src='//a.test/2.gif?x=1&amp;y=2'></p>"},"#
+                + #" "c": "![](https://a.test/3.webp \"x\") https://a.test/4.png"}"#)
+        try directory.write(
+            "access.log",
+            [("1", 200), ("2", 200), ("2", 200), ("3", 404)].map {
+                "192.0.2.1 - - [01/Jan/2026:00:00:00 +0000] \"GET /\($0).gif?x HTTP/1.1\" \($1) 9 \"-\" \"-\"\n"
+            }.joined())
+        try directory.write("inventory.csv", "\"b\",\"a/1+2%2B.gif\",\"9\"\n\"b\",\"a/3.png\",\"9\"\n")
+        try directory.write(
+            "report.json",
+            #"{"results": [{"url": "u", "format": "mp4", "options": {"width": "9"}, "result": "failed"}, {"result": "hit"}]}"#)
+        let commands = try Document("docs/operations.md").codeBlocks.filter { $0.section == "Prewarming" }.map(\.text)
+        let steps = try #require(commands.first { $0.contains("export.json") }).components(separatedBy: "\n# ")
+        let lists = [
+            ["https://a.test/1.gif", "https://a.test/2.gif?x=1&y=2", "https://a.test/3.webp"],
+            ["https://example.com/2.gif?x", "https://example.com/1.gif?x"], ["s3://b/a/1%202%2B.gif"],
+            [#"{"url":"u","format":"mp4","width":"9"}"#],
+        ]
+        #expect(steps.count == lists.count)
+        for (step, list) in zip(steps, lists) {
+            try run("# " + step)
+            #expect(try directory.text("list.txt").components(separatedBy: "\n").dropLast() == list[...])
+        }
+    }
+
     @Test func aMessageAndAStickerKeepTheirLimits() throws {
         defer { origin.stop() }
         try follow("Messages and stickers of a chat bot")
