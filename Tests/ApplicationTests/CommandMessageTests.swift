@@ -93,7 +93,7 @@ struct CommandMessageTests {
 
     @Test(arguments: [
         Mistake(
-            "prewarm a.gif --dry-run", 64, "a.gif: The list is not text; give lines, NDJSON, a sitemap or an HTML page."),
+            "prewarm a.gif --dry-run", 64, "a.gif: The list is not UTF-8 text; give lines, NDJSON, a sitemap or an HTML page."),
         Mistake("prewarm missing", 64, "The list missing cannot be read: No such file or directory."),
         Mistake("prewarm list --list csv", 64, "Please provide one of 'lines', 'ndjson', 'sitemap' or 'html'."),
         Mistake("prewarm list --format avi", 64, "There is no format “avi”; give one of mp4, "),

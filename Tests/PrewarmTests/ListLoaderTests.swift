@@ -129,7 +129,7 @@ import Testing
         let broken = try directory.write("list", "{\"url\":1}\n")
         #expect(message { _ = try loader().read([broken]) }?.hasPrefix("\(broken): Line 1 is not a JSON object") == true)
         let binary = try directory.write("gif", "GIF89a\u{0}\u{1}")
-        #expect(message { _ = try loader().read([binary]) }?.hasPrefix("\(binary): The list is not text") == true)
+        #expect(message { _ = try loader().read([binary]) }?.hasPrefix("\(binary): The list is not UTF-8 text") == true)
         let compressed = directory.path("gz")
         #expect(
             message { _ = try loader().read([compressed]) }

@@ -183,7 +183,7 @@ struct PrewarmListReaderTests {
         #expect {
             try PrewarmList(Array("GIF89a".utf8) + [0, 1])
         } throws: {
-            "\($0)".contains("not text")
+            "\($0)".contains("not UTF-8 text")
         }
     }
 }

@@ -49,7 +49,7 @@ package struct PrewarmList: Sendable, Equatable {
     package init(
         _ text: [UInt8], format: Format? = nil, base: String? = nil, template: PrewarmEntry = PrewarmEntry(url: "")
     ) throws(Malformed) {
-        if text.contains(0) { throw Malformed("The list is not text; give lines, NDJSON, a sitemap or an HTML page.") }
+        if text.contains(0) { throw Malformed("The list is not UTF-8 text; give lines, NDJSON, a sitemap or an HTML page.") }
         switch format ?? .guess(text) {
         case .lines:
             entries = try Self.lines(text).map { PrewarmEntry(url: $0, format: template.format, options: template.options) }
