@@ -421,7 +421,7 @@ extension Setting {
             "Whether / serves a page for trying the service."),
         Setting(
             "pages.site_name", \.pages.siteName, .live, whenUnset: "none", example: "Example GIFs",
-            "og:site_name of player pages: the name of the site in link previews."),
+            "og:site_name of player pages, provider_name of oEmbed: the name of the site in link previews."),
         Setting(
             "pages.description", \.pages.description, .live, whenUnset: "none", example: "Animations of example.com",
             "og:description of player pages: the text below the title in link previews."),

@@ -102,7 +102,8 @@ struct PageController: Sendable {
                 if page.isBounded, thumbnail != poster { thumbnail = nil }
                 let contents = page.contents(facts, poster: thumbnail ?? poster)
                 let maxAge = renditions.responder.caching.lifetime(of: result, page.terms)
-                let document = OEmbed(contents, query, hasThumbnail: thumbnail != nil, maxAge: maxAge)
+                let document = OEmbed(
+                    contents, query, hasThumbnail: thumbnail != nil, maxAge: maxAge, siteName: policy.preview.siteName)
                 return renditions.responder.pageResponse(result, page.terms, hasOwnAddress ? .source : .temporary) { fields in
                     HTTPResource(
                         JSONText.encode(document, inSnakeCase: true), Rendition.Format.json.contentType,
@@ -145,7 +146,7 @@ struct PageController: Sendable {
 struct OEmbed: Encodable, Equatable {
     var type = "video"
     var version = "1.0"
-    var providerName = "Gifreel"
+    var providerName: String
     var title: String
     var cacheAge: Int
     /// The address and size of the thumbnail; nil if no poster fits the consumer's bounds.
@@ -195,7 +196,9 @@ struct OEmbed: Encodable, Equatable {
     /// - Parameters:
     ///   - contents: The contents of the player page; its poster is the thumbnail.
     ///   - maxAge: Seconds for which consumers may store the document.
-    init(_ contents: PlayerPage.Contents, _ query: Query, hasThumbnail: Bool, maxAge: Int) {
+    ///   - siteName: The name of the site in the page's own tags; nil for none.
+    init(_ contents: PlayerPage.Contents, _ query: Query, hasThumbnail: Bool, maxAge: Int, siteName: String? = nil) {
+        providerName = siteName ?? "Gifreel"
         title = contents.name
         cacheAge = maxAge
         if hasThumbnail {

@@ -48,6 +48,17 @@ import Testing
         }
     }
 
+    @Test(arguments: ["Daily \"News\"", nil]) func theProviderIsTheSiteThatThePageNames(_ siteName: String?) async throws {
+        let gif = GIFBuilder.animation(frames: 2, width: 160, height: 120)
+        try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) { settings in
+            settings.policy.preview.siteName = siteName
+        } _: { web async throws in
+            let url = PercentEncoding.encode(web.origin.url("/a.gif"))
+            let document = try await web.request("GET", "/oembed?url=\(url)").json()
+            #expect(document["provider_name"] as? String == siteName ?? "Gifreel")
+        }
+    }
+
     @Test func anAddressMayNotBeGivenTwice() {
         let items = ["a", "b"].map { QueryItem(name: "url", value: $0) }
         #expect(throws: Problem.badOption("url", "is given twice")) { try OEmbed.Query(items) }
