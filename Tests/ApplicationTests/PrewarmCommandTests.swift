@@ -219,6 +219,30 @@ extension OperationsTests {
             }
         }
 
+        @Test func aRunSaysThatTheCacheEvictedRenditions() throws {
+            defer { try? FileManager.default.removeItem(at: directory) }
+            // Noise that PNG cannot compress, over 100 KB each.
+            let paths = (0..<16).map { "/\($0).gif" }
+            let handlers = paths.enumerated().map { number, path -> (String, LoopbackOrigin.Handler) in
+                let gif = GIFBuilder.noise(frames: 1, width: 600, height: 500 + number)
+                return (path, { _ in .ok(gif) })
+            }
+            let origin = try LoopbackOrigin(Dictionary(uniqueKeysWithValues: handlers))
+            defer { origin.stop() }
+            let server = try GifreelProcess(["admin.token=secret", "cache.max_bytes=1MiB"])
+            let remote = ["--server", "http://127.0.0.1:\(server.port)", "--token", "secret"]
+            let local = settings(directory.path + "/cache") + ["--set", "cache.max_bytes=1MiB"]
+            for target in [local, remote] {
+                func run(_ paths: some Sequence<String>) throws -> ChildProcess.Outcome {
+                    try prewarm([try list(paths.map { origin.url($0) }), "--format", "png"] + target)
+                }
+                let small = try run(paths.prefix(1))
+                #expect(small.code == 0 && !small.log.contains("evicted"), "\(small)")
+                let large = try run(paths)
+                #expect(large.code == 0 && large.log.contains(/the cache evicted [0-9]+ renditions/), "\(large)")
+            }
+        }
+
         /// Interrupts a run of two URLs at the second one, and then starts another, which has to make both.
         private func expectAnotherRunStartsAnew(
             _ interrupted: (String) throws -> ChildProcess, _ another: (String) throws -> ChildProcess,

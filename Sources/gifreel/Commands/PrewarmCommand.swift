@@ -25,8 +25,8 @@ struct PrewarmCommand: ParsableCommand {
 
             After an interruption, the same command continues where it stopped.
 
-            Exit status: 0 if all renditions are in the cache, 1 if some failed or a sitemap of an index cannot be read, 64 for \
-            wrong arguments or lists, 130 after an interruption.
+            Exit status: 0 if all renditions were found or made, 1 if some failed or a sitemap of an index cannot be read, 64 \
+            for wrong arguments or lists, 130 after an interruption. A sentence says so if the cache evicted renditions meanwhile.
             """)
 
     @Argument(help: "Files with lists; - is standard input.", completion: .file())
@@ -126,7 +126,7 @@ struct PrewarmCommand: ParsableCommand {
 
     /// Runs to the end or to SIGINT. Blocks the calling thread.
     ///
-    /// Exits with 0 if all renditions are in the cache, 1 if some or a sitemap failed, 64 if the lists are wrong, and 130 after SIGINT or
+    /// Exits with 0 if all renditions were found or made, 1 if some or a sitemap failed, 64 if the lists are wrong, and 130 after SIGINT or
     /// SIGTERM.
     func run() throws {
         if listJobs { try printJobs() } else { try makeRenditions() }
@@ -212,24 +212,38 @@ struct PrewarmCommand: ParsableCommand {
         let signals = BlockedSignals(Self.stopSignals)
         let backend: any PrewarmBackend
         var local: LocalPipeline?
+        let evictions: () -> Int64?
         let threads = WorkThreads(count: 1, limit: 8, name: "gifreel-client")
         let journal = try RunJournal(path: self.journal ?? defaultJournal(entries, defaults))
         let prewarmRun = PrewarmRun(entries, journal: journal, defaults: defaults)
         if let server {
+            let token = try AdminServer.token(token)
             backend = RemoteBackend(
-                server: server, concurrency: parallelism, retries: retries,
-                client: ServerClient(server: server, token: try AdminServer.token(token)), threads: threads)
+                server: server, concurrency: parallelism, retries: retries, client: ServerClient(server: server, token: token),
+                threads: threads)
+            evictions = {
+                let client = ServerClient(server: server, token: token, timeout: 5)
+                let document = try? AdminServer.document("/cache", of: client, at: server)
+                return document.flatMap { try? AdminServer.decoded(CacheSummary.self, $0).evictions }
+            }
         } else {
             let opened = try openLocalPipeline(zygote)
+            evictions = { opened.evictions }
             backend = LocalBackend(
                 pipeline: opened.pipeline, describe: PrewarmOutcome.init, concurrency: parallelism, retries: retries)
             local = opened
         }
+        let evictedBefore = evictions()
         let began = ContinuousClock.now
         let display = ProgressDisplay(prewarmRun, isTerminal: isatty(2) == 1)
         display.start()
         let (failure, wasInterrupted) = carryOut(prewarmRun, backend, signals)
         display.finish()
+        if let evictedBefore, let evicted = evictions(), evicted > evictedBefore {
+            Self.complain(
+                "Meanwhile, the cache evicted \(evicted - evictedBefore) renditions, perhaps of this list; see cache.max_bytes."
+            )
+        }
         if let queuedWrites = local?.close(), queuedWrites > 0 {
             Self.complain("\(queuedWrites) writes to the shared store stay queued in the cache directory.")
         }
@@ -363,6 +377,9 @@ struct LocalPipeline {
         }
         pipeline = core.pipeline(configuration, logger: logger)
     }
+
+    /// The number of renditions that the cache has evicted since it was opened.
+    var evictions: Int64 { core.cache.statistics().evictions }
 
     /// The time for which ``close()`` waits for queued writes to the shared store.
     private static let storeDrainTimeout = Duration.seconds(60)
