@@ -16,7 +16,8 @@ let optimized: [SwiftSetting] = [.unsafeFlags(["-O", "-assert-config", "Debug"],
 /// The directory of the reduced libav that `scripts/libav` builds. If it does not exist, the system's libav is found.
 let libav = Context.packageDirectory + "/.libav"
 let libavHeaders: [SwiftSetting] = [.unsafeFlags(["-Xcc", "-I\(libav)/include"])]
-let libavArchives: [LinkerSetting] = [.unsafeFlags(["-L\(libav)/lib"])]
+/// libvpx gets its memory from Media (`VP9Memory`).
+let libavArchives: [LinkerSetting] = [.unsafeFlags(["-L\(libav)/lib", "-Xlinker", "--wrap=vpx_calloc"])]
 
 /// What the program says of its build, as `scripts/lib/build.sh` sets it; empty in other builds. A C target has it, because a change
 /// then compiles one file.

@@ -21,11 +21,18 @@ protocol EncoderSettings: Sendable {
     ///
     /// - Parameter highestRate: The highest frame rate, in frames per second; the level may depend on it.
     func configure(_ context: UnsafeMutablePointer<AVCodecContext>, highestRate: AVRational)
+
+    /// Opens the encoder. Returns an AVERROR, or 0.
+    func open(_ context: UnsafeMutablePointer<AVCodecContext>, _ codec: UnsafePointer<AVCodec>) -> Int32
 }
 
 extension EncoderSettings {
     static var unitsPerFrame: Int64 { 1 }
     var hasTwoPasses: Bool { false }
+
+    func open(_ context: UnsafeMutablePointer<AVCodecContext>, _ codec: UnsafePointer<AVCodec>) -> Int32 {
+        avcodec_open2(context, codec, nil)
+    }
 }
 
 /// The settings of an encoder whose video becomes an MP4.

@@ -51,7 +51,7 @@ final class VideoEncoder<Settings: EncoderSettings> {
             context.pointee.stats_in = av_strdup(statistics)
             guard context.pointee.stats_in != nil else { throw .outOfMemory }
         }
-        let opened = avcodec_open2(context, codec, nil)
+        let opened = settings.open(context, codec)
         guard opened >= 0 else { throw .library(.openEncoder, code: opened) }
 
         frame.pointee.format = context.pointee.pix_fmt.rawValue

@@ -80,10 +80,14 @@ struct VP9Settings: EncoderSettings {
         av_opt_set_int(options, "auto-alt-ref", lookahead > 0 ? 1 : 0, 0)
     }
 
-    /// Whether libvpx (1.12) has room for all coefficients of a picture in 4:4:4. It allocates them for squares of 16 × 16 pixels,
-    /// but codes 32 × 32 that cross an edge of the picture as a whole, and would write past the end of its memory.
+    func open(_ context: UnsafeMutablePointer<AVCodecContext>, _ codec: UnsafePointer<AVCodec>) -> Int32 {
+        VP9Memory.open(context, codec)
+    }
+
+    /// Whether all coefficients of a picture in 4:4:4 have room in ``VP9Memory``, or in libvpx's own memory: then no transform of 32 × 32
+    /// pixels may cross an edge of the squares of 16 × 16 pixels.
     static func hasRoomForFullChroma(width: Int, height: Int) -> Bool {
-        [width, height].allSatisfy { ($0 - 1) % 32 >= 16 }
+        VP9Memory.isAmple || [width, height].allSatisfy { ($0 - 1) % 32 >= 16 }
     }
 
     /// Returns the lookahead in frames, limited so that a job stays within its memory.
