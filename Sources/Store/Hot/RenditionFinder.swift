@@ -19,7 +19,9 @@ struct RenditionFinder: Sendable {
             guard let row = context.query({ try $0.aliasRow(key) }) ?? nil,
                 let object = try open(row.object, epoch: epoch)
             else { return nil }
-            let rendition = CachedRendition(object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch)
+            // A purge of another node that arrives meanwhile is compared with the request to the origin, not with this lookup.
+            let rendition = CachedRendition(
+                object: object, alias: row.record, aliasSequence: row.sequence, epoch: epoch.began(at: row.began))
             if context.hot.insert(rendition) {
                 context.hot.visited.note(object)
                 return rendition

@@ -255,6 +255,47 @@ import Testing
         #expect(try await cache.put([1], url: "https://a/", epoch: epoch).unstoredReason == .purged)
     }
 
+    /// The purge is accepted before the lookup and arrives, or takes effect before the disk answers, during the lookup.
+    @Test(arguments: [Step.lookupReadIndex, .lookupOpenedFile], [true, false])
+    func aLookupDuringWhichAPurgeOfAnotherNodeArrivesFindsNothing(_ moment: Step, _ isWritten: Bool) throws {
+        let time = ManualClock()
+        let arrival = Mutex<(@Sendable () -> Void)?>(nil)
+        let cache = try Cache(
+            configuration: .test(directory), clock: time.cacheClock,
+            threads: CacheThreads(create: CacheThreads.system.create, includeHousekeeping: false),
+            onStep: { step in
+                if step == moment, let arrive = arrival.withLock({ $0.take() }) { arrive() }
+            })
+        defer { cache.close() }
+        cache.synchronize(time)
+        let (url, key) = ("https://a/", AliasKey.test("https://a/"))
+        func publish(_ byte: UInt8) throws -> Bool {
+            let job = PublishJob(
+                staged: try cache.staged([byte]), id: .test("\(byte)"), fileExtension: "mp4", facts: [], alias: .test(url),
+                epoch: cache.epoch)
+            return try cache.publisher.process(job).isStored
+        }
+        #expect(try publish(1))
+        cache.forgetHot()
+        time.advance(10)
+        let purge = Purge.test(.url(url), madeAt: time.now * 1000)
+        time.advance(10)
+        arrival.withLock {
+            $0 = { if isWritten { _ = cache.apply([purge]) } else { cache.announce(purge) } }
+        }
+        #expect(try cache.finder.rendition(under: key) == nil)
+        #expect(arrival.withLock { $0 == nil } && cache.purges.isKnown(purge.token))
+        #expect(cache.hotAlias(key) == nil)
+        // What was requested after the purge stays, although the purge arrives during the lookup.
+        _ = cache.apply([purge])
+        #expect(try publish(2))
+        cache.forgetHot()
+        let earlier = Purge.test(.url(url), madeAt: purge.madeAt)
+        arrival.withLock { $0 = { _ = cache.apply([earlier]) } }
+        #expect(try cache.finder.rendition(under: key)?.descriptor.readAll() == [2])
+        #expect(cache.purges.isKnown(earlier.token))
+    }
+
     @Test func aNodeWithoutTheClusterSClockTakesNothingForNewer() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
