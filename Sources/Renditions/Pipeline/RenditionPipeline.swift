@@ -141,11 +141,12 @@ package struct RenditionPipeline: Sendable {
     /// The answer to a request whose stored rendition the origin should have confirmed.
     ///
     /// - Parameters:
-    ///   - epoch: Noted before the lookup.
+    ///   - epoch: Noted before the lookup. A purge is compared with the request that has stored the rendition.
     ///   - error: Rethrown if the origin has answered, or if the rendition was purged meanwhile.
     private func answer(
         _ stored: CachedRendition, since epoch: Epoch, to request: RenditionRequest, after error: RenditionError
     ) throws(RenditionError) -> RenditionResult {
+        let epoch = epoch.began(at: stored.epoch.began)
         guard error.retry != .never, error != .cancelled, !cache.purges.overtook(epoch, sourceURL: request.source.canonical),
             !cache.purges.containsPurge(of: stored.objectID, since: epoch)
         else { throw error }
@@ -183,7 +184,8 @@ package struct RenditionPipeline: Sendable {
             let stored = try? await cache.rendition(for: original.key, countsMiss: false),
             case .fresh = cache.freshness(of: stored), let kind = OriginalFile.image(stored.descriptor)
         else { return }
-        state.failures.remember(.fetchFailed(.notAnAnimation(looksLike: kind)), of: request.source, since: epoch)
+        state.failures.remember(
+            .fetchFailed(.notAnAnimation(looksLike: kind)), of: request.source, since: epoch.began(at: stored.epoch.began))
     }
 
     /// Whether the object of a flight was purged after its work began: a caller that has joined it may have come after the

@@ -119,8 +119,8 @@ package final class RenditionState: Sendable {
     ///
     /// - Parameter isCurrent: Whether no purge overtook it.
     package func remember(_ record: SharedRecord, ofSourceAt sourceURL: String, if isCurrent: () -> Bool) {
-        // Noted before `isCurrent` is called: a later purge covers the failure.
-        let epoch = cache.epoch
+        // Noted before `isCurrent` is called: a purge that arrives later is compared with the work of the other node.
+        let epoch = cache.epoch.began(at: record.began)
         guard let failure = SharedFailure(record, scope: failureScope.withLock { $0 }), failure.isOfSource, isCurrent() else {
             return
         }

@@ -112,6 +112,23 @@ import Testing
         }
     }
 
+    /// A third node has accepted the purge before this node learns of the failure.
+    @Test func aFailureOfAnotherNodeIsNotRememberedIfItsPurgeArrivesMeanwhile() async throws {
+        let failure = try #require(SharedFailure(.fetchFailed(.notFound), foundAt: 4_000_000_000))
+        let record = SharedRecord(
+            outcome: .failure(code: failure.code, details: failure.details(scope: "")),
+            times: OriginTimes(fetchedAt: failure.foundAt, freshFor: failure.lifetime))
+        try await PipelineFixture.run { world async throws in
+            let (cache, url) = (world.cache, try world.url("/a.gif").canonical)
+            let purge = Purge(.url(url), madeAt: cache.epoch.began, isLocal: false, token: "other", entry: "1-0")
+            world.advance(1)
+            world.renditionState.remember(record, ofSourceAt: url) { true }
+            #expect(world.renditionState.rememberedFailures == 1)
+            world.renditionState.remember(record, ofSourceAt: url) { cache.announce(purge) }
+            #expect(world.renditionState.rememberedFailures == 0)
+        }
+    }
+
     @Test func theGraceOfASourceBeginsAnewOnceAnotherNodeHasFoundIt() async throws {
         let id = ObjectID(gif.withUnsafeBytes { SourceDigest(of: $0) }, .gif, Rendition(format: .mp4))
         let record = SharedRecord(
