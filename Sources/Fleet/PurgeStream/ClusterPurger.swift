@@ -445,7 +445,6 @@ package final class ClusterPurger: Sendable {
     /// Acknowledges the entries that the disk has written.
     private func acknowledge() async throws(RedisError) {
         let written = state.withLock { state in
-            defer { state.unacknowledged = [] }
             if !state.failed.isEmpty, cache.unrecordedPurges.isEmpty {
                 state.unacknowledged += state.failed.map { ($0, PurgeCounts()) }
                 state.failed = []
@@ -453,6 +452,8 @@ package final class ClusterPurger: Sendable {
             return state.unacknowledged
         }
         try await followed.acknowledge(written, at: cache.sharedClock.earliest)
+        // After an error, they are sent again.
+        state.withLock { $0.unacknowledged.removeFirst(written.count) }
     }
 
     /// Adds the purges that the stream does not have, so that the other nodes apply them.

@@ -126,7 +126,8 @@ struct PurgeStream: Sendable {
                 RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.acknowledged(id).bytes]),
             ]
         }
-        if !acknowledgements.isEmpty { _ = try await context.run(acknowledgements, within: longLimit) }
+        if acknowledgements.isEmpty { return }
+        for reply in try await context.run(acknowledgements, within: longLimit) { try reply.succeeded() }
     }
 
     /// The milliseconds of the oldest entries whose acknowledgements are kept.
