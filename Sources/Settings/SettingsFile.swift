@@ -105,7 +105,8 @@ struct SettingsFile {
     ) throws(SettingsError) -> [SettingEntry.Part] {
         func part(_ node: Node) -> SettingEntry.Part? {
             if setting.isSecret, let path = namedFile(node) { return .file(path) }
-            return (node.scalar?.string).map { .text($0) }
+            // The text of a null is not a value: anyone can guess the key “null”.
+            return (node.scalar?.string).map { .text(isNull(node) ? "" : $0) }
         }
         if let sequence = node.sequence, setting.shape == .list {
             let items = sequence.compactMap(part)

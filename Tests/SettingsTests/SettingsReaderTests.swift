@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["\"\"", "[\"\"]", "[\"\", \" \"]", "[\",\"]", "[\"\", {name: blog, secret: a}]"])
+    @Test(arguments: ["\"\"", "[\"\"]", "[\"\", \" \"]", "[\",\"]", "[\"\", {name: blog, secret: a}]", "[null]", "[~, \"\"]"])
     func anEmptySecretInAListIsRefused(_ list: String) throws {
         #expect(
             try complaint("signing:\n  keys: \(list)\n")
@@ -85,6 +85,8 @@ import Testing
 
     @Test func aListOfSecretsNeedsOneThatIsNotEmpty() throws {
         #expect(try read("signing:\n  keys: [\"\", a]\n").signing.keys == ["a"])
+        #expect(try read("signing:\n  keys: [~, a, Null]\n").signing.keys == ["a"])
+        #expect(try read("signing:\n  keys: [\"~\", 'null']\n").signing.keys == ["~", "null"])
         #expect(try read("signing:\n  keys: [{name: blog, secret: a}]\n").signing.keys == [])
     }
 
