@@ -35,12 +35,14 @@ final class RateLimiter: Sendable {
         now = clock.monotonicNanoseconds
     }
 
-    /// Changes the limit. Used tokens stay used; no bucket takes longer to fill than an empty one under the new limit.
+    /// Changes the limit. Used tokens stay used. Under a higher rate, no bucket takes longer to fill than an empty one; under a
+    /// lower one, debts stay.
     func setLimit(_ limit: RateLimit) {
         let (now, rate) = (now(), TokenBucket.Rate(limit))
         state.withLock { state in
-            guard rate != state.rate else { return }
+            let isRaised = rate.perMinute > state.rate.perMinute
             state.rate = rate
+            guard isRaised else { return }
             for index in state.buckets.indices { state.buckets[index]?.tokens.forgive(at: now, rate) }
         }
     }
@@ -113,12 +115,12 @@ final class RateLimiter: Sendable {
 /// A token bucket, stored as the moment at which it is full again (the generic cell rate algorithm, ITU-T I.371).
 struct TokenBucket {
     /// How fast a bucket fills, and how much it holds.
-    struct Rate: Equatable {
+    struct Rate {
         /// Nanoseconds in which a bucket gains one token.
         let interval: UInt64
         /// Nanoseconds in which an empty bucket becomes full.
         let span: UInt64
-        private let perMinute: Int
+        let perMinute: Int
 
         init(_ limit: RateLimit) {
             perMinute = max(1, limit.perMinute)

@@ -112,6 +112,9 @@ import Testing
         #expect(limiter.secondsUntilRepaid(by: client) == 3600)
         limiter.setLimit(RateLimit(perMinute: 1 << 20, burst: 1 << 20))
         #expect(limiter.secondsUntilRepaid(by: client) == 3600)
+        // A lower limit, such as one against this client, does not end its refusals.
+        limiter.setLimit(RateLimit(perMinute: 1 << 19, burst: 1 << 19))
+        #expect(limiter.secondsUntilRepaid(by: client) == 3600)
         limiter.setLimit(RateLimit(perMinute: 1 << 40, burst: 1 << 40))
         #expect(limiter.secondsUntilRepaid(by: client) == nil)
     }
