@@ -119,7 +119,8 @@ struct RecipeTests {
         try directory.write(
             "export.json",
             #"{"a": ["https:\/\/a.test\/1.gif", null, 1], "b": {"html": "<p title=\"x\"><img src='//a.test/2.gif?x=1&amp;y=2'></p>"},"#
-                + #" "c": "![](https://a.test/3.webp \"x\") https://a.test/4.png"}"#)
+                + #" "c": "![](https://a.test/3.webp \"x\") https://a.test/4.png, (//a.test/5.gif), https://a.test/6.gif.\n/7","#
+                + #" "d": {"ghost": "<img src=\"__GHOST_URL__/a/8.gif\">", "strapi": "/uploads/9.gif"}}"#)
         try directory.write(
             "access.log",
             [("1", 200), ("2", 200), ("2", 200), ("3", 404)].map {
@@ -132,7 +133,10 @@ struct RecipeTests {
         let commands = try Document("docs/operations.md").codeBlocks.filter { $0.section == "Prewarming" }.map(\.text)
         let steps = try #require(commands.first { $0.contains("export.json") }).components(separatedBy: "\n# ")
         let lists = [
-            ["https://a.test/1.gif", "https://a.test/2.gif?x=1&y=2", "https://a.test/3.webp"],
+            [
+                "https://a.test/1.gif", "https://a.test/2.gif?x=1&y=2", "https://a.test/3.webp", "https://a.test/5.gif",
+                "https://a.test/6.gif", "https://example.com/a/8.gif", "https://example.com/uploads/9.gif",
+            ],
             ["https://example.com/2.gif?x", "https://example.com/1.gif?x"], ["s3://b/a/1%202%2B.gif"],
             [#"{"url":"u","format":"mp4","width":"9"}"#],
         ]
