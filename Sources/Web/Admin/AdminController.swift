@@ -102,20 +102,24 @@ struct AdminController: Sendable {
     /// Returns the canonical prefix of sources, for which the beginning of addresses of renditions on this server may stand.
     private func prefix(_ text: String) throws(Problem) -> String {
         let target = text.hasPrefix("/") ? text : publicURL.flatMap { OwnAddress.target(of: text, at: $0) }
-        let prefix = target.flatMap(sources) ?? text
-        return try translating(try SourceURL.canonicalPrefix(of: prefix), to: Problem.badSourceURL)
+        let (sources, base) = target.flatMap(sources) ?? (text, "")
+        let prefix = try translating(try SourceURL.canonicalPrefix(of: sources), to: Problem.badSourceURL)
+        // Dot segments lead out of a mount.
+        guard prefix.hasPrefix(base) else { throw .badSourceURL("The prefix is not below the mount.") }
+        return prefix
     }
 
-    /// The beginning of the sources' URLs in the beginning of a path below a mount or a format; nil for any other path.
-    private func sources(below path: String) -> String? {
+    /// The beginning of the sources' URLs in the beginning of a path below a mount or a format, and the mount's root; nil for any
+    /// other path.
+    private func sources(below path: String) -> (prefix: String, base: String)? {
         let first = path[...].droppingBytes(1).before(UInt8(ascii: "/"))
         guard first.endIndex < path.endIndex else { return nil }
         let rest = path[first.endIndex...].droppingBytes(1)
-        if let mount = parser.mounts[String(first)] { return mount.rule.base + rest }
+        if let mount = parser.mounts[String(first)] { return (mount.rule.base + rest, mount.rule.base) }
         let format = String(first.before(UInt8(ascii: ",")))
         let isFormat = format == Route.auto || Rendition.Format(rawValue: format) != nil
         // An empty prefix would cover everything.
-        return isFormat && !rest.isEmpty ? String(rest) : nil
+        return isFormat && !rest.isEmpty ? (String(rest), "") : nil
     }
 
     private static let wrongScope = Problem.badRequest(

@@ -218,7 +218,7 @@ import Testing
                 let purged = try await web.request("DELETE", target, headers: Self.token)
                 #expect(try purged.json()["purged"] as? Int == count, "\(prefix): \(purged.text)")
             }
-            for prefix in ["/media", "/other/", "/mp4/", "/mp4/up/"] {
+            for prefix in ["/media", "/other/", "/mp4/", "/mp4/up/", "/media/../", "/media/%252e%252e/x", "/media/a/../../"] {
                 let response = try await web.request("DELETE", "/cache?prefix=\(prefix)", headers: Self.token)
                 #expect(response.status == 400 && response.code == "bad_source_url", "\(prefix)")
             }
