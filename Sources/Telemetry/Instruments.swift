@@ -27,19 +27,6 @@ final class CounterInstrument: MetricInstrument, CounterHandler {
     func reset() { count.store(0, ordering: .relaxed) }
 }
 
-/// A counter of fractions, such as seconds.
-final class FloatingPointCounterInstrument: MetricInstrument, FloatingPointCounterHandler {
-    private let sum = Mutex(0.0)
-
-    var value: SeriesValue { .number(sum.withLock { $0 }) }
-
-    func increment(by amount: Double) {
-        if amount > 0 { sum.withLock { $0 += amount } }
-    }
-
-    func reset() { sum.withLock { $0 = 0 } }
-}
-
 /// A histogram. It accepts durations in nanoseconds and reports seconds.
 final class HistogramInstrument: MetricInstrument, TimerHandler {
     private struct State {

@@ -49,10 +49,6 @@ package final class PrometheusRegistry: MetricsFactory {
         instrument(label, dimensions, .counter) { _ in CounterInstrument() }
     }
 
-    package func makeFloatingPointCounter(label: String, dimensions: [(String, String)]) -> any FloatingPointCounterHandler {
-        instrument(label, dimensions, .counter) { _ in FloatingPointCounterInstrument() }
-    }
-
     package func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
         instrument(label, dimensions, .histogram([])) { HistogramInstrument(bounds: $0) }
     }
@@ -67,7 +63,6 @@ package final class PrometheusRegistry: MetricsFactory {
 
     // Series exist as long as the process.
     package func destroyCounter(_ handler: any CounterHandler) {}
-    package func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
     package func destroyMeter(_ handler: any MeterHandler) {}
     package func destroyRecorder(_ handler: any RecorderHandler) {}
     package func destroyTimer(_ handler: any TimerHandler) {}

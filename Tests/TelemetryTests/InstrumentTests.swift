@@ -11,15 +11,6 @@ import Testing
         return registry.text(.prometheus)
     }
 
-    @Test func aCounterOfFractionsOnlyGrows() {
-        let lines = text { registry in
-            let counter = FloatingPointCounter(label: "seconds_total", factory: registry)
-            counter.increment(by: 1.5)
-            counter.increment(by: -1.0)
-        }
-        #expect(lines.contains("seconds_total 1.5\n"))
-    }
-
     @Test func theValuesOfALabelCanBeSeenBeforeTheFirstEvent() {
         let family = MetricFamily("results_total", .counter, "Results.")
         let registry = PrometheusRegistry([family])
