@@ -135,9 +135,11 @@ package struct OptionReader {
             guard value.utf8.count <= Self.longestTitle else {
                 throw .badOption(name, "is longer than \(Self.longestTitle) bytes")
             }
-            // Captions have line breaks, which a title cannot show. Spaces that do not break stay.
+            // Captions have line breaks, which a title cannot show. Spaces that do not break stay beside visible text.
             let words = value.split { $0 == " " || $0 == "\t" || $0.isNewline }
-            title = words.isEmpty ? nil : words.joined(separator: " ")
+            let properties = value.unicodeScalars.map(\.properties)
+            let isBlank = properties.allSatisfy { $0.isWhitespace || $0.isDefaultIgnorableCodePoint }
+            title = isBlank ? nil : words.joined(separator: " ")
         case "on_larger":
             onLarger = try choice(name, value, of: OnLarger.choices(for: rendition.format))
         default:

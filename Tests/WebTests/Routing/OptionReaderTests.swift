@@ -56,7 +56,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("a\r\n  b\tc\u{2028}d\u{85}", "a b c d"), (" \n ", nil), ("", nil), ("«\u{a0}a\u{202f}»", "«\u{a0}a\u{202f}»"),
+            ("a\r\n  b\tc\u{2028}d\u{85}", "a b c d"), (" \n ", nil), ("", nil), ("\u{a0}\u{200f} \u{feff}", nil),
+            ("«\u{a0}a\u{202f}»", "«\u{a0}a\u{202f}»"),
             ("👨\u{200d}👩 \u{200f}א", "👨\u{200d}👩 \u{200f}א"),
         ] as [(String, String?)])
     func aTitleHasOneLine(_ text: String, _ title: String?) throws {
