@@ -32,7 +32,7 @@ struct TrustedProxies: Sendable {
     /// The client address if trusted proxies name none, or behind an untrusted proxy on a Unix socket: the unspecified address,
     /// which indicates that there is none (RFC 4291 section 2.5.2). Such a client has neither the rights of a proxy nor those of
     /// a Unix socket's peer, which no limit of clients applies to.
-    static let unknownClient = IPAddress.v6(high: 0, low: 0)
+    private static let unknownClient = IPAddress.v6(high: 0, low: 0)
 
     func contains(_ peer: IPAddress?) -> Bool { proxies.contains(peer) }
 

@@ -9,8 +9,8 @@ internal import SystemIO
 final class ConnectionLimit: Sendable {
     private struct State {
         var clients: [ClientNetwork: Int] = [:]
-        /// The recognized proxies that are missing from the settings.
-        var unlisted: Set<ClientNetwork> = []
+        /// The recognized proxies that are missing from the settings; nil for the Unix socket.
+        var unlisted: Set<ClientNetwork?> = []
         /// The number of connections refused since the last report.
         var unreported = 0
         /// When refused connections may be reported again, in nanoseconds of a loop's clock.
@@ -124,7 +124,7 @@ final class ConnectionLimit: Sendable {
     /// Records that a connection's peer is a proxy missing from the settings.
     func recognizeProxy(_ connection: Connection) {
         connection.mayBeProxy = false
-        let network = ClientNetwork(connection.peer ?? TrustedProxies.unknownClient)
+        let network = connection.peer.map(ClientNetwork.init)
         let isNew = state.withLock { state in
             state.unlisted.count < Self.mostUnlisted && state.unlisted.insert(network).inserted
         }

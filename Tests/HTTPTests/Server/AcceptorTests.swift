@@ -236,6 +236,11 @@ private func anyConnection() -> Connection {
             limit.leave(connection)
         }
         #expect(events.value == [.unlistedProxy(nil)] && limit.count == 0)
+        // The loopback address, in the network of `::`, is another peer.
+        let other = try connection("::1")
+        #expect(limit.client(of: other.peer) != nil)
+        limit.recognizeProxy(other)
+        #expect(events.value == [.unlistedProxy(nil), .unlistedProxy(other.peer)] && limit.client(of: other.peer) == nil)
         #expect(
             "\(HTTPServerEvent.unlistedProxy(nil))"
                 == "clients behind the Unix socket count as one: set server.trusted_proxies=unix")
