@@ -96,13 +96,16 @@ struct AdminController: Sendable {
     /// Returns the canonical URL of a source, for which the address of a rendition on this server may stand.
     private func source(_ text: String) throws(Problem) -> String {
         if let target = try? ownTarget(text), case .rendition(_, let source) = target.route { return source.canonical }
+        if text.hasPrefix("/") { throw Self.foreignPath }
         return try translating(try SourceURL.canonicalText(of: text), to: Problem.badSourceURL)
     }
 
     /// Returns the canonical prefix of sources, for which the beginning of addresses of renditions on this server may stand.
     private func prefix(_ text: String) throws(Problem) -> String {
         let target = text.hasPrefix("/") ? text : publicURL.flatMap { OwnAddress.target(of: text, at: $0) }
-        let (sources, base) = target.flatMap(sources) ?? (text, "")
+        let own = target.flatMap(sources)
+        if own == nil, text.hasPrefix("/") { throw Self.foreignPath }
+        let (sources, base) = own ?? (text, "")
         let prefix = try translating(try SourceURL.canonicalPrefix(of: sources), to: Problem.badSourceURL)
         // Dot segments lead out of a mount.
         guard prefix.hasPrefix(base) else { throw .badSourceURL("The prefix is not below the mount.") }
@@ -121,6 +124,8 @@ struct AdminController: Sendable {
         // An empty prefix would cover everything.
         return isFormat && !rest.isEmpty ? (String(rest), "") : nil
     }
+
+    private static let foreignPath = Problem.badSourceURL("This path on the server leads to no source.")
 
     private static let wrongScope = Problem.badRequest(
         "DELETE /cache takes exactly one of url, prefix, host, mount and all=true, and wait.")

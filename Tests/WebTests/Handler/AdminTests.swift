@@ -222,6 +222,11 @@ import Testing
                 let response = try await web.request("DELETE", "/cache?prefix=\(prefix)", headers: Self.token)
                 #expect(response.status == 400 && response.code == "bad_source_url", "\(prefix)")
             }
+            // The command sends paths in place of URLs on the server, which would not “begin with http://”.
+            for query in ["prefix=/other/", "prefix=/mp4/", "url=/other/a.gif", "url=/mp4/"] {
+                let response = try await web.request("DELETE", "/cache?\(query)", headers: Self.token)
+                #expect(response.detail == "This path on the server leads to no source.", "\(query)")
+            }
         }
     }
 
