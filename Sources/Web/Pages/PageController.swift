@@ -199,7 +199,8 @@ struct OEmbed: Encodable, Equatable {
     ///   - siteName: The name of the site in the page's own tags; nil for none.
     init(_ contents: PlayerPage.Contents, _ query: Query, hasThumbnail: Bool, maxAge: Int, siteName: String? = nil) {
         providerName = siteName ?? "Gifreel"
-        title = contents.name
+        // Consumers show it as it is.
+        title = String(String.UnicodeScalarView(contents.name.unicodeScalars.map { HTMLText.isControl($0) ? "\u{fffd}" : $0 }))
         cacheAge = maxAge
         if hasThumbnail {
             thumbnailUrl = contents.links.base + contents.links.namedPoster

@@ -63,7 +63,7 @@ enum HTMLText {
 
     /// Terminal controls, and bidirectional controls, which would change the order of the text around them. Directional marks,
     /// which stand in many titles in Arabic and Hebrew, reorder no letters.
-    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x202a...0x202e, 0x2066...0x2069: true
         default: scalar.isControl

@@ -59,6 +59,18 @@ import Testing
         }
     }
 
+    @Test func theTitleHasNoControls() async throws {
+        let gif = GIFBuilder.animation(frames: 2, width: 160, height: 120)
+        try await WebFixture.run(["/a.gif": { _ in .ok(gif) }]) { settings in
+            settings.policy.publicURL = "https://gifs.example"
+        } _: { web async throws in
+            let (source, title) = (web.origin.url("/a.gif"), PercentEncoding.encode("\u{202e}fig\u{0}.a \u{200f}<"))
+            let page = "https://gifs.example/html/a.html?url=\(PercentEncoding.encode(source))&title=\(title)"
+            let document = try await web.request("GET", "/oembed?url=\(PercentEncoding.encode(page))").json()
+            #expect(document["title"] as? String == "\u{fffd}fig\u{fffd}.a \u{200f}<")
+        }
+    }
+
     @Test func anAddressMayNotBeGivenTwice() {
         let items = ["a", "b"].map { QueryItem(name: "url", value: $0) }
         #expect(throws: Problem.badOption("url", "is given twice")) { try OEmbed.Query(items) }
