@@ -55,8 +55,9 @@ struct SettingsFile {
     private mutating func collect(
         _ settings: Node.Mapping, group: String, _ origin: String, _ path: String
     ) throws(SettingsError) {
-        if settings.isEmpty, Setting.isMember(group) { emptyMembers[group] = origin }
+        let before = entries.count
         try collect(settings, prefix: group + ".", path)
+        if entries.count == before, Setting.isMember(group) { emptyMembers[group] = origin }
     }
 
     /// Collects members of a family from a list. Each item contains the name of the member beside its settings.
@@ -69,9 +70,11 @@ struct SettingsFile {
             guard names.insert(name).inserted else {
                 throw SettingsError("\(Self.origin(of: node, path)): \(prefix) has two entries named \(name).")
             }
+            let (group, origin) = ("\(prefix).\(name)", Self.origin(of: node, path))
+            guard Setting.isMember(group) else { throw .unknownName(group, origin: origin) }
             var settings = member
             settings["name"] = nil
-            try collect(settings, group: "\(prefix).\(name)", Self.origin(of: node, path), path)
+            try collect(settings, group: group, origin, path)
         }
     }
 

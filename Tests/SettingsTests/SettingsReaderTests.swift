@@ -97,6 +97,7 @@ import Testing
         ("signing.keys.blog: ~\n", "line 1: signing.keys.blog"),
         ("mounts:\n  media:\n    # origin: https://a/\n", "line 2: mounts.media"),
         ("purge:\n  hooks:\n    cdn: {}\n", "line 3: purge.hooks.cdn"),
+        ("mounts:\n  media: {s3: {}}\n", "line 2: mounts.media"),
     ])
     func aMemberOfAFamilyNeedsASetting(_ yaml: String, _ place: String) throws {
         #expect(try complaint(yaml) == "DIR/settings.yaml, \(place) has no settings; give it some or remove it.")
@@ -105,6 +106,15 @@ import Testing
             "GIFREEL_PURGE_HOOKS_CDN_URL": "https://a/",
         ]
         #expect(try read(yaml, variables).signing.named["blog"]?.secret == "a")
+    }
+
+    /// Such as the host of a site, as a name.
+    @Test func aMemberWhoseNameHasADotIsRefused() throws {
+        for key in ["{name: a.b}", "{name: a.b, secret: a}"] {
+            #expect(
+                try complaint("signing:\n  keys: [\(key)]\n").hasPrefix(
+                    "DIR/settings.yaml, line 2: there is no setting named signing.keys.a.b."))
+        }
     }
 
     /// Bytes of flags and variables that are not UTF-8 arrive as replacement characters.
