@@ -77,6 +77,7 @@ package struct ClientRequest: Sendable {
     }
 }
 
+/// A complete response.
 package struct ClientResponse: Sendable {
     package var status: Int
     /// Header fields with lowercase names. For repeated names, the last value.
@@ -90,6 +91,7 @@ package struct ClientResponse: Sendable {
     /// The delay requested by the server (`Retry-After`), at most a day.
     package var retryAfter: Duration?
 
+    /// The body as text.
     package var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The status as text, with the target of a redirect.
@@ -101,6 +103,7 @@ package struct ClientResponse: Sendable {
 
 /// The failure of a request. The descriptions are for logs; they may contain addresses.
 package enum HTTPError: Error, Equatable, Sendable {
+    /// The phase that a request reached.
     package enum Phase: Sendable {
         /// Name lookup, connect or TLS handshake.
         case connect
@@ -132,7 +135,9 @@ package enum HTTPError: Error, Equatable, Sendable {
     case exhausted(cause: String)
     /// The client has no free connection: its queue is full, or the request waited in it too long.
     case busy
+    /// The calling task was cancelled.
     case cancelled
+    /// The client was stopped.
     case closed
 }
 

@@ -24,6 +24,7 @@ package struct DeliveryLimits: Sendable {
     }
 }
 
+/// The result of a delivery attempt.
 package enum DeliveryResult: Sendable {
     case delivered
     /// Another attempt will not succeed.
@@ -50,6 +51,7 @@ package enum DeliveryEvent: Sendable {
     /// An attempt failed, and another follows.
     case repeated(cause: String)
     case failed(cause: String)
+    /// Stopping the queue ended the delivery.
     case stopped
 }
 

@@ -9,6 +9,7 @@ struct FairQueue<ID: Hashable, Key: Hashable> {
         case admitted
         /// ``next(mayBegin:)`` returns the operation later.
         case queued
+        /// The queue is full.
         case refused
     }
 

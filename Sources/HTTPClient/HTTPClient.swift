@@ -34,6 +34,7 @@ package final class HTTPClient: @unchecked Sendable {
     package struct Counters: Sendable {
         /// Bytes of received bodies, including those of failed calls.
         package internal(set) var bytes = 0
+        /// Connections opened.
         package internal(set) var connections = 0
         /// Connections refused because of their address or port.
         package internal(set) var refusedAddresses = 0

@@ -4,6 +4,7 @@ internal import SystemIO
 package enum AddressRefusal: Hashable, Sendable {
     /// The address is special, such as loopback, private or link-local. The purpose is for the log.
     case address(purpose: String)
+    /// The port is not one of the allowed ports.
     case port(Int, allowed: PortSet)
     /// This process itself listens on the address and port.
     case itself

@@ -16,6 +16,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     private let place: Place
     private let path: PathPrefix
 
+    /// Every source.
     package static let any = SourcePattern(description: "*", place: .hosts(.any, scheme: nil, port: nil), path: .all)
 
     /// Parses a pattern; returns nil if `text` is not a valid pattern.
@@ -50,6 +51,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     /// Whether the pattern matches files, which only mounts can name.
     package var namesFiles: Bool { place == .files }
 
+    /// Whether the pattern matches sources of every host.
     package var matchesEveryHost: Bool {
         if case .hosts(let host, _, _) = place { host.text == "*" } else { false }
     }
@@ -59,6 +61,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
         if case .hosts(let host, _, _) = place, host.isLiteral { host.text } else { nil }
     }
 
+    /// Whether the pattern matches `source`.
     package func matches(_ source: SourceURL) -> Bool {
         if case .file(let file) = source { return place == .files ? path.grants(file.comparable) : description == "*" }
         return source.address.map(matches) ?? false

@@ -64,6 +64,7 @@ package struct SourceRules: Sendable {
         return try SourceURL(text)
     }
 
+    /// Returns the rights of requests for `source`.
     package func rights(to source: SourceURL) -> Rights {
         let mounts = mounts(at: source)
         return Rights(

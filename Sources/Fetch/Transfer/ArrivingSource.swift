@@ -21,6 +21,7 @@ package final class ArrivingSource: Sendable {
         }
     }
 
+    /// The progress of a fetch.
     package enum Progress: Sendable, Equatable {
         /// `count` bytes are in the file.
         case arrived(count: Int)
@@ -75,6 +76,7 @@ package final class ArrivingSource: Sendable {
         state.withLock { $0.gate = gate }
     }
 
+    /// Whether the fetch may begin.
     package func mayBegin() -> Bool { state.withLock { $0.gate }?() ?? true }
 
     /// Records that the first bytes have arrived.

@@ -4,6 +4,7 @@ package enum ContentSniffer {
         /// The content begins like a GIF, an APNG, an animated WebP or AVIF, or a video clip. The PNG may still turn out not to
         /// be animated, and the clip to contain no video.
         case source
+        /// The content is of another kind.
         case notAnAnimation(ContentKind)
         /// The decision needs more bytes.
         case undecided

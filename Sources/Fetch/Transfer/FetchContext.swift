@@ -94,6 +94,7 @@ struct AddressJudge {
 
 /// The counters of a fetcher since its start, and its current load.
 package struct FetchCounters: Sendable {
+    /// Redirects followed.
     package internal(set) var redirects = 0
     /// Bytes of files read.
     var fileBytes = 0
@@ -101,10 +102,12 @@ package struct FetchCounters: Sendable {
 
     /// Bytes of bodies received, including failed fetches.
     package var bytes: Int { client.bytes + fileBytes }
+    /// Connections opened.
     package var connections: Int { client.connections }
     /// Connections refused because of their address or port.
     package var refusedAddresses: Int { client.refusedAddresses }
     /// Fetches with a request in progress.
     package var active: Int { client.active }
+    /// Fetches in the queue.
     package var waiting: Int { client.waiting }
 }

@@ -27,7 +27,9 @@ package enum FetchError: Error, Equatable, Sendable {
     case tooManyRedirects(limit: Int)
     /// The queue of fetches is full, or the fetch waited too long in it.
     case busy
+    /// The calling task was cancelled.
     case cancelled
+    /// The fetcher was shut down.
     case closed
     /// The machine ran out of descriptors, memory or threads.
     case exhausted(cause: String)
@@ -35,11 +37,13 @@ package enum FetchError: Error, Equatable, Sendable {
     package enum Phase: String, Hashable, Sendable {
         /// Name lookup, connect or TLS handshake.
         case connect
+        /// The whole fetch.
         case total
         /// The response began, but then arrived too slowly.
         case stall
     }
 
+    /// An error of the origin.
     package enum OriginFault: Hashable, Sendable {
         /// A status without content; `retryAfter` is the delay that the origin asked for, if any; `code` is the code of S3's error,
         /// for the log.

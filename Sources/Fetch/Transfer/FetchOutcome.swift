@@ -3,6 +3,7 @@ package import SystemIO
 
 /// The result of a successful fetch.
 package enum FetchOutcome: Sendable {
+    /// The source's bytes.
     case fetched(FetchedSource)
     /// The source has not changed since the validators were received (304).
     case notModified(UnmodifiedSource)

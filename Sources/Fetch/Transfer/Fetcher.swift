@@ -159,6 +159,7 @@ package final class Fetcher: Sendable {
         context.ownEndpoints.set(endpoints)
     }
 
+    /// Returns a snapshot of the counters.
     package func counters() -> FetchCounters {
         var counters = context.counters.snapshot
         counters.client = client.counters

@@ -18,6 +18,7 @@ package struct PrewarmEntry: Sendable, Hashable {
         self.options = options
     }
 
+    /// A rendition and its source.
     package typealias Target = (rendition: Rendition, url: SourceURL)
 
     /// Parses format, options and URL.

@@ -1,5 +1,6 @@
 /// The treatment of an animation that flashes more often than ``Flashes/allowed`` (WCAG 2.2, success criterion 2.3.1).
 package enum FlashLimit: String, Sendable, CaseIterable {
+    /// Animations are not examined.
     case off
     /// The animation is converted, logged and counted.
     case warn

@@ -52,6 +52,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
 
     /// What a page does with the image of the source; see ``PageRule``.
     package struct Page: Codable, Equatable, Sendable {
+        /// An encoding of the video.
         package struct Video: Codable, Equatable, Sendable {
             package var src: String
             /// The media type, with the parameter `codecs` if it is known.
@@ -125,6 +126,7 @@ package struct FactsDocument: Codable, Equatable, Sendable {
             && flashes?.isInRange != false
     }
 
+    /// The document as JSON.
     package var encoded: [UInt8] { JSONText.encode(self, inSnakeCase: true) }
 }
 

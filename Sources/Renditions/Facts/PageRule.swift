@@ -8,12 +8,15 @@ package enum PageRule {
     package enum Use: String, Codable, Sendable, CaseIterable {
         /// The same image, with the address that negotiates.
         case image
+        /// A video.
         case video
+        /// The image as it is.
         case stay
     }
 
     /// Why an image stays as it is.
     package enum Reason: String, Codable, Sendable, CaseIterable {
+        /// The source has one picture.
         case still
         /// The source is a tracker, a spacer or an icon.
         case tiny

@@ -12,6 +12,7 @@ package struct SourceFacts: Codable, Equatable, Sendable {
     /// The canvas, in pixels.
     package var width: Int
     package var height: Int
+    /// Whole frames.
     package var frames: Int
     /// The repetitions after the first play; null for none, 0 for an endless loop.
     package var loopCount: Int?

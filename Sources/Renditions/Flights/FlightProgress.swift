@@ -2,6 +2,7 @@ internal import Media
 internal import Sandbox
 internal import Synchronization
 
+/// The progress of a miss.
 package struct MissProgress: Sendable, Equatable {
     /// The step that takes time now.
     package enum Stage: String, Sendable {

@@ -89,6 +89,7 @@ package final class WorkMeter: Sendable {
         }
     }
 
+    /// Records the bytes of an upload.
     package func uploaded(_ bytes: Int) {
         uploadedBytes.increment(by: bytes)
     }

@@ -7,6 +7,7 @@ package import SystemIO
 package struct SourceFile: Sendable {
     /// The whole file, sealed against changes.
     package let bytes: SharedDescriptor
+    /// Bytes in the file.
     package let count: Int
     package let digest: SourceDigest
     /// Nil for an upload.

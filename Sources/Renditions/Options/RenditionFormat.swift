@@ -20,6 +20,7 @@ extension Rendition {
         package static var jpg: Format { .output(.jpg) }
         package static var png: Format { .output(.png) }
         package static var webp: Format { .output(.webp) }
+        /// The facts of the GIF and its renditions.
         package static var json: Format { .output(.facts) }
 
         /// The formats that can be requested by name.
@@ -65,6 +66,7 @@ extension Rendition {
             }
         }
 
+        /// The media type.
         package var contentType: String {
             switch self {
             case .output(let output): output.traits.mediaType

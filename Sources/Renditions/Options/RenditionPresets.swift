@@ -7,6 +7,7 @@ internal import SystemIO
 /// request override it. Keys name the options and not the preset, so a change of the settings leaves no wrong rendition in the
 /// cache. The settings define presets, and override those of ``platforms``.
 package struct RenditionPresets: Sendable, Equatable {
+    /// An option with its value.
     package struct Option: Sendable, Equatable {
         package let name: String
         package let value: String
@@ -55,6 +56,7 @@ package struct RenditionPresets: Sendable, Equatable {
 
     private static let builtIn = TranscodeOptions.Preset.allCases.map(\.name)
 
+    /// Adds a preset.
     package mutating func add(_ name: String, _ new: [Option]) throws(Invalid) {
         guard !Self.builtIn.contains(name) else { throw .builtInName }
         try translating(try define(name, as: new), to: Invalid.option)

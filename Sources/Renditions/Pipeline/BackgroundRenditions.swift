@@ -12,6 +12,7 @@ internal import SystemIO
 package final class BackgroundRenditions: Sendable {
     /// The result of an entry, as the metrics name it.
     package enum Outcome: String, Sendable, CaseIterable {
+        /// The rendition was produced.
         case made
         /// The rendition was stored already.
         case hit
@@ -24,6 +25,7 @@ package final class BackgroundRenditions: Sendable {
     package struct Limits: Sendable {
         /// Entries in progress at the same time.
         package var concurrency: Int
+        /// Entries that wait.
         package var waiting: Int
 
         package init(concurrency: Int, waiting: Int = 1000) {

@@ -4,6 +4,7 @@ package import Store
 /// A part of the stored sources, compared with the block list: the body of `GET /cache?blocked=true` (docs/api.md).
 package struct BlockedSources: Codable, Sendable {
     package struct Source: Codable, Sendable {
+        /// The canonical URL.
         package let url: String
         /// The label of the block list's entry.
         package let label: String

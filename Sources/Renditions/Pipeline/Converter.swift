@@ -7,6 +7,7 @@ internal import SystemIO
 /// Converts a source into a rendition in a worker process. The output is a file of the cache or, if the disk is full, a file in
 /// memory.
 package struct Converter: Sendable {
+    /// A finished conversion.
     package struct Conversion: Sendable {
         let file: StagedFile
         var report: WorkerReport
@@ -77,6 +78,7 @@ package struct Converter: Sendable {
 
     private enum Outcome {
         case finished(WorkerReport)
+        /// Writing to the disk failed.
         case diskFailed(SystemError)
     }
 

@@ -4,6 +4,7 @@ internal import SystemIO
 
 /// The answer to a request that does not wait for its rendition.
 package enum FollowedResult: Sendable {
+    /// The rendition is stored.
     case rendition(RenditionResult)
     /// The rendition is being produced. The source is the response meanwhile.
     case source(FollowedSource)

@@ -20,6 +20,7 @@ package import SystemIO
 package struct RenditionPipeline: Sendable {
     package typealias Convert = @Sendable (SourceFile, Rendition, Flight) async throws(RenditionError) -> Converter.Conversion
 
+    /// The settings of the pipeline.
     package struct Policy: Sendable {
         package var originRules: OriginRules
         /// The largest source, in bytes.

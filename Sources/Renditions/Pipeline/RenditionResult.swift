@@ -21,6 +21,7 @@ package struct RenditionResult: Sendable {
         case renewed
         /// It was produced now, or found under another source with the same bytes, and is stored.
         case stored
+        /// It was produced now and is not stored.
         case unstored(UnstoredReason)
         /// Another request had caused the work already.
         case collapsed

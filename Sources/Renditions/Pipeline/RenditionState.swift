@@ -127,8 +127,10 @@ package final class RenditionState: Sendable {
         failures.remember(failure, of: nil, ofSourceAt: sourceURL, since: epoch)
     }
 
+    /// The number of misses in progress.
     package var missesInProgress: Int { flights.count + uploadFlights.count }
 
+    /// The number of remembered failures.
     package var rememberedFailures: Int { failures.count }
 }
 

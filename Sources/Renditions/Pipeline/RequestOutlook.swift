@@ -7,6 +7,7 @@ internal import SystemIO
 /// The expected outcome of a request for a rendition, for operators.
 package struct RequestOutlook: Sendable {
     package enum Answer: Sendable, Equatable {
+        /// It is stored and fresh.
         case hit
         /// It is stored, and is sent while its origin is asked.
         case stale
@@ -31,6 +32,7 @@ package struct RequestOutlook: Sendable {
 
 /// The result of an attempt whose rendition is not stored.
 package struct RenditionTrial: Sendable {
+    /// Bytes of the source.
     package let sourceBytes: Int
     package let sourceFormat: SourceFormat
     /// Nil for a rendition that needs no conversion.

@@ -117,6 +117,7 @@ package enum FlightRole: Sendable {
     case lead(FlightLease)
     /// Another node has run it: the record of its object. `isFollowed` is true if this call waited for it.
     case found(SharedRecord, isFollowed: Bool)
+    /// Another node has run it, and it failed.
     case failed(SharedFailure)
     /// This node runs the miss for itself, because the others cannot be reached.
     case alone

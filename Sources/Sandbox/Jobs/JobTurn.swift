@@ -49,6 +49,7 @@ package final class JobTurn: Sendable {
     /// The clients that wait for the job; empty if none does.
     var claims: [Claim] { state.withLock { $0.claims } }
 
+    /// The clients of ``claims``.
     package var clients: [ClientNetwork?] { claims.map(\.client) }
 
     /// Records another request for the job. The urgency never decreases.
@@ -68,6 +69,7 @@ package final class JobTurn: Sendable {
     /// second attempt counts only once it has passed the first.
     package var progress: FrameProgress? { state.withLock { $0.progress } }
 
+    /// Stores the worker's latest progress.
     package func report(_ progress: FrameProgress) {
         state.withLock { state in
             if progress.done >= state.progress?.done ?? 0 { state.progress = progress }

@@ -12,6 +12,7 @@ package enum SandboxError: Error, Sendable, Equatable {
     case cpuLimitExceeded
     /// The worker crashed (a bad access, a trap, a forbidden system call) or ended without a reply.
     case crashed(WorkerExit)
+    /// The worker broke the protocol.
     case misbehaved(Misbehaviour)
     /// The worker's file differs from the worker's description of it.
     case invalidOutput(OutputFlaw)
@@ -24,7 +25,9 @@ package enum SandboxError: Error, Sendable, Equatable {
     case killed(WorkerExit)
     /// The zygote did not report the worker's end in time and was replaced.
     case zygoteUnresponsive
+    /// The queue is full.
     case queueFull
+    /// The caller cancelled the job.
     case cancelled
     /// No worker can be started, or it could not set itself up.
     case unavailable(SystemError)

@@ -3,11 +3,17 @@ internal import Media
 
 /// The outcome of a job, for statistics.
 package enum JobOutcome: String, Sendable, CaseIterable {
+    /// The job produced its output.
     case finished
+    /// The worker rejected the source.
     case rejected
+    /// The worker reached its memory limit.
     case outOfMemory = "out_of_memory"
+    /// The worker used up its CPU time.
     case cpuLimit = "cpu_limit"
+    /// The worker did not end within its wall-clock limit.
     case wallClock = "wall_clock"
+    /// The caller cancelled the job.
     case cancelled
     /// The worker made a system call that the filter forbids (SIGSYS).
     case forbiddenCall = "forbidden_call"
@@ -19,6 +25,7 @@ package enum JobOutcome: String, Sendable, CaseIterable {
     case silent
     /// The worker broke the protocol, or its file differs from its description.
     case untrue
+    /// No worker was available.
     case unavailable
 
     init(_ error: SandboxError) {
@@ -52,5 +59,6 @@ package struct SandboxStatistics: Sendable, Equatable {
     package var jobs: [JobOutcome: Int] = [:]
     /// CPU time of all workers, in microseconds.
     package var cpuMicroseconds = 0
+    /// The number of zygote replacements.
     package var replacedZygotes = 0
 }

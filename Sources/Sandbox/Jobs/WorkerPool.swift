@@ -261,6 +261,7 @@ package struct WorkerReport: Sendable, Equatable {
     package var result: TranscodeResult
     /// The parameter `codecs` of the file's media type (RFC 6381); nil if the format has none.
     package var codecs: String?
+    /// The time in the queue.
     package var queued: Duration
     /// The time from the start to the end of the job.
     package var ran: Duration

@@ -79,6 +79,7 @@ package final class Zygote: Sendable {
     /// The ID of the zygote's process.
     package var process: Int32 { state.withLock { $0.running.process } }
 
+    /// The number of zygote replacements.
     package var replacements: Int { state.withLock { $0.replacements } }
 
     // MARK: Starting

@@ -5,6 +5,7 @@ package import SystemIO
 package struct CacheStatistics: Sendable, Equatable {
     /// Stored renditions.
     package var objects: Int64 = 0
+    /// Their bytes.
     package var bytes: Int64 = 0
     /// URLs that lead to them.
     package var aliases: Int64 = 0
@@ -25,6 +26,7 @@ package struct CacheStatistics: Sendable, Equatable {
     /// Renditions and aliases that were not stored, because they were purged meanwhile or the disk refused them.
     package var unstored: Int64 = 0
     package var evictions: Int64 = 0
+    /// Their bytes.
     package var evictedBytes: Int64 = 0
     package var purges: Int64 = 0
     package var purged: Int64 = 0

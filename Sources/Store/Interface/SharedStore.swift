@@ -439,6 +439,7 @@ package final class SharedStore: Sendable {
     }
 }
 
+/// The progress of pruning.
 package struct PruneProgress: Sendable, Equatable {
     package fileprivate(set) var listed = 0
     /// Objects deleted, or counted by a dry run.

@@ -216,6 +216,7 @@ package struct S3Bucket: Sendable, Equatable {
 
 /// Where the keys for a bucket come from.
 package enum S3Keys: Sendable, Equatable {
+    /// Requests are not signed.
     case none
     case fixed(S3Credentials)
     case role(RoleCredentials)

@@ -4,6 +4,7 @@ package import SystemIO
 package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// The circuit breaker is open: the call failed at once, without a request.
     case suspended
+    /// The call's deadline passed.
     case timedOut
     /// The call's deadline passed while the object was arriving: it is too large for the deadline.
     case tooSlow
@@ -19,6 +20,7 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case noKeys(cause: String)
     /// The bucket is in another region (301, 307 or 308 of the store, or 400 with the code AuthorizationHeaderMalformed).
     case wrongRegion(expected: String?)
+    /// The bucket does not exist.
     case noBucket
     /// Another status that reports a failure of the request (4xx).
     case rejected(status: Int, code: String)
@@ -35,7 +37,9 @@ package enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case file(SystemError)
     /// The machine lacks a resource.
     case exhausted(cause: String)
+    /// The calling task was cancelled.
     case cancelled
+    /// The store was closed.
     case closed
 
     /// The value of the metrics' label `cause`: one of a fixed set of words.

@@ -25,6 +25,7 @@ package struct StoreStatistics: Sendable {
     package var bytesSent = 0
     /// The state of the circuit breaker.
     package var breaker = BreakerPhase.closed
+    /// Writes in the outbox.
     package var queuedWrites = 0
     /// Bytes of renditions in the outbox.
     package var queuedBytes = 0

@@ -92,11 +92,13 @@ package struct MemoryFile: ~Copyable, Sendable {
         reader = SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
+    /// Appends all of `bytes`.
     package mutating func append(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
         try DescriptorIO.write(bytes, to: reader.number)
         count += bytes.count
     }
 
+    /// Seals the file and returns it.
     package consuming func seal() throws(SystemError) -> SharedDescriptor {
         guard clinux_memfd_seal(reader.number) == 0 else { throw SystemError.last("fcntl(F_ADD_SEALS)") }
         return reader

@@ -11,6 +11,7 @@ package final class Wakeup: Sendable {
         descriptor = SharedDescriptor(OwnedDescriptor(taking: number))
     }
 
+    /// The descriptor to wait for.
     package var number: Int32 { descriptor.number }
 
     /// Makes the descriptor readable. Fails only if it is readable already.

@@ -56,10 +56,12 @@ package enum Files {
         }
     }
 
+    /// Replaces the file with `text`.
     package static func write(_ text: String, to path: String) throws(FileError) {
         try write(Array(text.utf8), to: path)
     }
 
+    /// Replaces the file with `bytes`.
     package static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
         try bytes.span.bytes.withUnsafeBytes { buffer throws(FileError) in try write(buffer, to: path) }
     }
@@ -124,6 +126,7 @@ package enum Files {
     }
 }
 
+/// Directory listings.
 package enum DirectoryNames {
     /// Returns all names in a directory except `.` and `..`, in no particular order.
     package static func list(_ path: String, below directory: Int32) throws(SystemError) -> [String] {
@@ -181,6 +184,7 @@ package struct AppendedFile: ~Copyable {
     }
 }
 
+/// Standard error of a command.
 package enum StandardError {
     /// Writes a line. See ``write(_:)`` and ``Swift/String/withoutControls``.
     package static func writeLine(_ text: String) { write(text.withoutControls + "\n") }

@@ -1,3 +1,4 @@
+/// The format of log lines.
 package enum LogFormat: String, Sendable, CaseIterable {
     case text
     /// A JSON object per line.

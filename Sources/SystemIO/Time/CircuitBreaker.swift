@@ -142,11 +142,13 @@ package final class CircuitBreaker<Failure: Error>: Sendable {
     }
 }
 
+/// The limits of a ``CircuitBreaker``.
 package struct BreakerLimits: Sendable, Equatable {
     /// The number of consecutive outages that opens the breaker.
     package var failures: Int
     /// The first pause between opening and a probe. Doubles with each failed probe.
     package var pause: Duration
+    /// The longest pause.
     package var maxPause: Duration
 
     package init(failures: Int, pause: Duration, maxPause: Duration) {
@@ -158,7 +160,9 @@ package struct BreakerLimits: Sendable, Equatable {
 
 /// The state of a circuit breaker as shown to operators.
 package enum BreakerPhase: String, Sendable, Equatable {
+    /// Calls are sent.
     case closed
+    /// Calls fail at once.
     case open
     /// One call is, or will be, sent as a probe; others fail at once.
     case halfOpen = "half-open"

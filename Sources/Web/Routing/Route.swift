@@ -5,6 +5,7 @@ package import Store
 
 /// The resource that a request's target names.
 package enum Route: Sendable, Equatable {
+    /// A rendition of a source.
     case rendition(Rendition, SourceURL)
     /// A rendition of the GIF in the request's body.
     case upload(Rendition)
@@ -16,9 +17,11 @@ package enum Route: Sendable, Equatable {
     case explain([QueryItem])
     /// The largest consumers, with the query's parameters.
     case top([QueryItem])
+    /// A purge by its id.
     case purge(String)
     /// The page at `/`.
     case home
+    /// The description of the interface.
     case openAPI
     case file(SiteFile)
     /// The oEmbed document of a page, with the query's parameters.
@@ -29,6 +32,7 @@ package enum Route: Sendable, Equatable {
     case factsModule([QueryItem])
     /// A prewarm job by its id, or nil for a new job, with the query's parameters.
     case prewarm(String?, [QueryItem])
+    /// The status of an asynchronous request.
     case status(UInt128)
     case metrics
     case health

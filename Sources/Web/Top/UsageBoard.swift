@@ -12,6 +12,7 @@ package final class UsageBoard: HTTPObserver {
     package enum Measure: String, Codable, Sendable, CaseIterable {
         /// Processor time of workers, in milliseconds.
         case cpu
+        /// Bytes of responses.
         case bytes
         case misses
         /// Responses with 401, 403, 429 and 503.
