@@ -47,12 +47,17 @@ import Testing
         #expect(server.waitForExit() == 0)
     }
 
-    @Test func aDiskThatStallsDoesNotPreventTheEnd() async throws {
-        let directory = try ScratchDirectory()
+    private func settings(of directory: ScratchDirectory) -> Settings {
         var settings = Settings()
         settings.http.port = 0
         settings.cache.directory = directory.path
         settings.cache.minFreeBytes = 0
+        return settings
+    }
+
+    @Test func aDiskThatStallsDoesNotPreventTheEnd() async throws {
+        let directory = try ScratchDirectory()
+        var settings = settings(of: directory)
         // Without a shared store, no write is queued for it.
         settings.store.s3.drainTimeout = .seconds(60)
         let configuration = try ServiceConfiguration(settings)
@@ -75,10 +80,7 @@ import Testing
 
     @Test func aDiskThatStallsDoesNotPreventAReload() async throws {
         let directory = try ScratchDirectory()
-        var settings = Settings()
-        settings.http.port = 0
-        settings.cache.directory = directory.path
-        settings.cache.minFreeBytes = 0
+        var settings = settings(of: directory)
         settings.fetch.allowPrivate = [try #require(AddressException("127.0.0.1"))]
         let zygote = try Zygote.spawn(executable: GifreelProcess.executable.path)
         defer { zygote.stop() }

@@ -59,69 +59,72 @@ import Testing
         #expect(calls.phase == .closed && events.values == [.suspended(denied), .resumed])
     }
 
-    /// A call may be large, and have little time.
-    @Test func anOutageEndsWithASmallProbeBeforeTheNextCall() async {
-        let time = Mutex(Duration.zero)
-        let works = Mutex(false)
+    /// A store that does not work until ``end()``, and a clock that moves by hand.
+    private final class Outage: Sendable {
+        let error = StoreError.unreachable(cause: "a test")
         let sent = Recorder<String>()
         let events = Recorder<StoreEvent>()
-        let outage = StoreError.unreachable(cause: "a test")
-        let calls = GuardedCalls(
-            limits: BreakerLimits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
-            backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { time.withLock { $0 } },
-            probe: { _ throws(StoreError) in
-                sent.add("probe")
-                if !works.withLock({ $0 }) { throw outage }
-            }, report: { events.add($0) })
-        func call() async -> StoreError? {
+        private let time = Mutex(Duration.zero)
+        private let isOver = Mutex(false)
+
+        var calls: GuardedCalls {
+            GuardedCalls(
+                limits: BreakerLimits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
+                backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { self.time.withLock { $0 } },
+                probe: { _ throws(StoreError) in try self.attempt("probe") }, report: { self.events.add($0) })
+        }
+
+        func call(_ calls: GuardedCalls) async -> StoreError? {
             await storeError {
                 try await calls.perform(.get, within: .seconds(1), attempts: 1) { _ throws(StoreError) in
-                    sent.add("call")
-                    if !works.withLock({ $0 }) { throw outage }
+                    try self.attempt("call")
                 }
             }
         }
-        #expect(await call() == outage)
-        #expect(await call() == .suspended)
-        time.withLock { $0 += .seconds(2) }
-        #expect(await call() == outage)
-        #expect(sent.values == ["call", "probe"] && calls.phase == .open)
-        time.withLock { $0 += .seconds(2) }
-        works.withLock { $0 = true }
-        #expect(await call() == nil)
-        #expect(await call() == nil)
-        #expect(sent.values == ["call", "probe", "probe", "call", "call"])
-        #expect(events.values == [.suspended(outage), .resumed])
+
+        private func attempt(_ name: String) throws(StoreError) {
+            sent.add(name)
+            if !isOver.withLock({ $0 }) { throw error }
+        }
+
+        func waitForPause() { time.withLock { $0 += .seconds(2) } }
+
+        func end() { isOver.withLock { $0 = true } }
+    }
+
+    /// A call may be large, and have little time.
+    @Test func anOutageEndsWithASmallProbeBeforeTheNextCall() async {
+        let outage = Outage()
+        let calls = outage.calls
+        #expect(await outage.call(calls) == outage.error)
+        #expect(await outage.call(calls) == .suspended)
+        outage.waitForPause()
+        #expect(await outage.call(calls) == outage.error)
+        #expect(outage.sent.values == ["call", "probe"] && calls.phase == .open)
+        outage.waitForPause()
+        outage.end()
+        #expect(await outage.call(calls) == nil)
+        #expect(await outage.call(calls) == nil)
+        #expect(outage.sent.values == ["call", "probe", "probe", "call", "call"])
+        #expect(outage.events.values == [.suspended(outage.error), .resumed])
     }
 
     @Test func withoutCallsAProbeEndsTheOutageWhenItIsDue() async {
-        let time = Mutex(Duration.zero)
-        let works = Mutex(false)
-        let sent = Recorder<String>()
-        let events = Recorder<StoreEvent>()
-        let outage = StoreError.unreachable(cause: "a test")
-        let calls = GuardedCalls(
-            limits: BreakerLimits(failures: 1, pause: .seconds(1), maxPause: .seconds(1)),
-            backoff: Backoff(first: .zero, longest: .zero), meter: StoreMeter(), now: { time.withLock { $0 } },
-            probe: { _ throws(StoreError) in
-                sent.add("probe")
-                if !works.withLock({ $0 }) { throw outage }
-            }, report: { events.add($0) })
+        let outage = Outage()
+        let calls = outage.calls
         await calls.probeIfDue(within: .seconds(1))
-        _ = await storeError {
-            try await calls.perform(.get, within: .seconds(1), attempts: 1) { _ throws(StoreError) in throw outage }
-        }
+        #expect(await outage.call(calls) == outage.error)
         await calls.probeIfDue(within: .seconds(1))
-        #expect(sent.values.isEmpty && calls.phase == .open)
-        time.withLock { $0 += .seconds(2) }
+        #expect(outage.sent.values == ["call"] && calls.phase == .open)
+        outage.waitForPause()
         await calls.probeIfDue(within: .seconds(1))
-        #expect(sent.values == ["probe"] && calls.phase == .open)
-        time.withLock { $0 += .seconds(2) }
-        works.withLock { $0 = true }
+        #expect(outage.sent.values == ["call", "probe"] && calls.phase == .open)
+        outage.waitForPause()
+        outage.end()
         await calls.probeIfDue(within: .seconds(1))
         await calls.probeIfDue(within: .seconds(1))
-        #expect(sent.values == ["probe", "probe"] && calls.phase == .closed)
-        #expect(events.values == [.suspended(outage), .resumed])
+        #expect(outage.sent.values == ["call", "probe", "probe"] && calls.phase == .closed)
+        #expect(outage.events.values == [.suspended(outage.error), .resumed])
     }
 
     @Test func aPauseBeyondTheDeadlineEndsTheCallAtOnce() async {
