@@ -4,8 +4,8 @@ internal import Synchronization
 /// The memory in which libvpx collects the coefficients of a picture.
 ///
 /// libvpx 1.12 allocates it for squares of 16 × 16 pixels, but codes a transform of 32 × 32 pixels that crosses an edge of the picture
-/// as a whole. A small picture whose pixels all differ from their neighbours would then be written past the end. Later versions
-/// allocate for squares of 64 × 64 pixels, as here.
+/// as a whole. If all pixels of a small picture differ from their neighbours, it writes coefficients past the end. Later versions
+/// allocate memory for squares of 64 × 64 pixels, as this type does.
 enum VP9Memory {
     /// libvpx's coefficients for 16 × 16 pixels of three planes.
     private static let perSquare = 16 * 16 * 3 + 4
