@@ -110,6 +110,25 @@ import Testing
         #expect(report.nodes == 2 && report.acknowledged == 1)
     }
 
+    @Test func aNodeThatStartsAgainCountsTheNodesThatTheServerHasLost() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        timings.nodeLifetime = .seconds(60)
+        timings.purgeLimit = .milliseconds(100)
+        let one = try TestNode("one", server.unixAddress, timings: timings)
+        try await one.joined()
+        let folder = try await folderOfAbsentNode(one, server)
+        // The server loses everything, and the other node does not come back to it yet.
+        one.cluster.close()
+        try server.kill()
+        try await server.start()
+        let two = try TestNode("two", server.unixAddress, folder: folder, timings: timings)
+        try await two.joined()
+        let report = await two.cluster.purger.broadcast(.url(url))
+        #expect(report.nodes == 2 && report.acknowledged == 1)
+    }
+
     @Test func aPurgeMadeAloneIsIncompleteUntilEveryNodeHasAppliedIt() async throws {
         let server = try await RedisServer(isDurable: true)
         defer { server.stop() }

@@ -37,7 +37,7 @@ struct PurgeTablesTests {
         let now = cache.sharedClock.monotonic
         try cache.ledger.write(.normal) {
             try PurgeTables($0).setClock(
-                SharedClock.Sample(earliest: 1, latest: 2, monotonic: now), ofBoot: ClusterTime.boot, part: now, as: "n")
+                SharedClock.Sample(earliest: 1, latest: 2, monotonic: now), ofBoot: ClusterTime.boot, part: now, nodes: ["n"])
         }
         #expect(Cluster.tookPartRecently(cache, configuration))
         try cache.ledger.write(.normal) { try $0.execute("UPDATE clock SET \(column) = \(number)") }
@@ -52,7 +52,7 @@ struct PurgeTablesTests {
         func isUsed(_ boot: String) throws -> Bool {
             try ledger.write(.normal) { database in
                 let tables = PurgeTables(database)
-                try tables.setClock(SharedClock.Sample(earliest: 1, latest: 2, monotonic: 3), ofBoot: boot, part: 3, as: "n")
+                try tables.setClock(SharedClock.Sample(earliest: 1, latest: 2, monotonic: 3), ofBoot: boot, part: 3, nodes: ["n"])
                 return try tables.clock(ofBoot: boot) != nil
             }
         }

@@ -32,8 +32,8 @@ final class NodeRegistry: Sendable {
         var joined = StreamID.zero
         /// See ``LiveNode/position``.
         var position = StreamID.zero
-        /// The nodes that were known before the connection was lost, and the time until which they count as live: the server may
-        /// have lost them without their knowledge.
+        /// The nodes that were known before the connection was lost, or to a former process, and the time until which they count as
+        /// live: the server may have lost them without their knowledge.
         var expected: (names: Set<String>, end: Duration) = ([], .zero)
     }
 
@@ -81,6 +81,11 @@ final class NodeRegistry: Sendable {
     /// Notes that another node has listed itself. The server may lose the list before the next lookup.
     func registered(_ other: String) {
         state.withLock { $0.knownNodes = Set($0.knownNodes).union([name, other]).sorted() }
+    }
+
+    /// Counts nodes that a former process knew as live, until ``reconnected()`` bounds the time.
+    func expect(_ nodes: some Sequence<String>) {
+        state.withLock { $0.expected = (Set(nodes), .seconds(Int64.max)) }
     }
 
     /// Counts the known nodes as live until they must have noticed the loss: the server may be a different one.

@@ -128,7 +128,11 @@ package final class Cluster: Sendable {
         purger.fallBehind()
         for task in tasks.withLock({ $0 }) { await task.value }
         await purger.waitForWrites()
-        if wasTakingPart { await purger.saveClock() }
+        if wasTakingPart {
+            // The next process counts the nodes that are live now.
+            _ = try? await registry.liveNodes(context)
+            await purger.saveClock()
+        }
         await prewarm.leave()
         await registry.remove(registry.name, context)
     }

@@ -102,12 +102,14 @@ package final class ClusterPurger: Sendable {
         self.handlers = handlers
     }
 
-    /// Restores the cluster's clock as saved by a former process. Blocks.
+    /// Restores the cluster's clock and the live nodes as saved by a former process. Blocks.
     func restoreClock() {
-        let clock = try? cache.ledger.read { try PurgeTables($0).clock(ofBoot: ClusterTime.boot) }
-        guard let clock = clock ?? nil else { return }
+        let former = try? cache.ledger.read { try (PurgeTables($0).nodes(), PurgeTables($0).clock(ofBoot: ClusterTime.boot)) }
+        guard let (nodes, clock) = former else { return }
+        registry.expect(nodes.dropFirst())
+        guard let clock else { return }
         cache.sharedClock.restore(clock.sample)
-        state.withLock { $0.formerName = clock.name }
+        state.withLock { $0.formerName = nodes.first }
     }
 
     /// Whether this node is listed as live and has applied all purges from before that.
@@ -500,7 +502,7 @@ package final class ClusterPurger: Sendable {
         }
     }
 
-    /// Saves the state of the cluster's clock for the next process, and that this node takes part now. Returns at once if the
+    /// Saves the state of the cluster's clock for the next process, and that this node and the others take part now. Returns at once if the
     /// disk has not saved an earlier state yet.
     func saveClock() async {
         await withCheckedContinuation { continuation in saveClock { continuation.resume() } }
@@ -510,10 +512,11 @@ package final class ClusterPurger: Sendable {
         guard let sample = cache.sharedClock.saved, !isSavingClock.exchange(true, ordering: .relaxed) else {
             return completion()
         }
-        let (now, name) = (cache.sharedClock.monotonic, registry.name)
+        let now = cache.sharedClock.monotonic
+        let nodes = [registry.name] + registry.knownNodes.filter { $0 != registry.name }
         let work = { @Sendable [self] in
             try? cache.ledger.write(.normal) {
-                try PurgeTables($0).setClock(sample, ofBoot: ClusterTime.boot, part: now, as: name)
+                try PurgeTables($0).setClock(sample, ofBoot: ClusterTime.boot, part: now, nodes: nodes)
             }
             isSavingClock.store(false, ordering: .relaxed)
             completion()
