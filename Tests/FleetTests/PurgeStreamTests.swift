@@ -47,6 +47,20 @@ import Testing
         #expect(try await ahead.cluster.purger.progress(of: try #require(report.id)) == report)
     }
 
+    @Test(arguments: [-7200, 7200])
+    func purgesCompleteAlthoughTheClockOfTheServerIsHoursOff(_ seconds: Int) async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        // What nodes set when a server contradicts them.
+        let keys = try ClusterConfiguration(address: server.unixAddress, name: "test", node: "one").keys
+        _ = try server.run("SET", keys.clock, "\(seconds * 1000)")
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let report = await one.cluster.purger.broadcast(.url(url))
+        #expect(report.nodes == 1 && report.acknowledged == 1)
+        #expect(try await one.cluster.purger.progress(of: try #require(report.id)) == report)
+    }
+
     @Test func howFarAPurgeIsIsKnownToEveryNode() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -239,7 +239,7 @@ package final class Cluster: Sendable {
             if let isListed = try? await registry.beat(context, at: purger.position), !isListed {
                 purger.fallBehind()
             }
-            try? await ClusterTime.ask(context, cache.sharedClock)
+            try? await purger.askTime(context)
             // If heartbeats waited for a disk that stalls, purges would complete without this node.
             if purger.isTakingPart { Task(executorPreference: executor) { await self.purger.saveClock() } }
             beats += 1

@@ -34,6 +34,8 @@ package final class ClusterPurger: Sendable {
         var unacknowledged: [(id: StreamID, counts: PurgeCounts)] = []
         /// The latest entries whose transaction has failed. The cache tries again to write their purges.
         var failed: [StreamID] = []
+        /// The latest known correction of the server's clock, in milliseconds.
+        var correction: Int64 = 0
         /// The number of connections of the stream so far.
         var connections = 0
         /// The number of times that ``saved`` could not be read.
@@ -111,6 +113,15 @@ package final class ClusterPurger: Sendable {
         cache.sharedClock.restore(clock.sample)
         state.withLock { $0.formerName = nodes.first }
     }
+
+    /// Queries the cluster's time.
+    func askTime(_ context: ClusterContext) async throws(RedisError) {
+        let correction = try await ClusterTime.ask(context, cache.sharedClock)
+        state.withLock { $0.correction = correction }
+    }
+
+    /// The server's own clock in milliseconds, from which it makes the ids of entries. It may be hours off.
+    private var serverClock: Int64 { cache.sharedClock.earliest - state.withLock(\.correction) }
 
     /// Whether this node is listed as live and has applied all purges from before that.
     var isTakingPart: Bool { state.withLock { $0.isReady } && registry.isLive }
@@ -202,7 +213,7 @@ package final class ClusterPurger: Sendable {
             guard isPending else { return nil }
             return PurgeReport(counts: PurgeCounts(), nodes: registry.knownNodes.count, acknowledged: 0, id: name)
         }
-        guard entry.milliseconds >= PurgeStream.oldestAcknowledged(at: cache.sharedClock.earliest) else { return nil }
+        guard entry.milliseconds >= PurgeStream.oldestAcknowledged(at: serverClock) else { return nil }
         let live = try await registry.liveNodes(context)
         let nodes = registry.liveNodes
         let counts = try await stream.acknowledgements(of: entry)
@@ -265,7 +276,7 @@ package final class ClusterPurger: Sendable {
         }
         let saved = try await load()
         // The time comes first: what is stored from now on is compared with purges by this time.
-        try await ClusterTime.ask(followed.context, cache.sharedClock)
+        try await askTime(followed.context)
         try await registry.register(followed.context)
         try await catchUp(saved)
         try await addPending()
@@ -453,7 +464,7 @@ package final class ClusterPurger: Sendable {
             }
             return state.unacknowledged
         }
-        try await followed.acknowledge(written, at: cache.sharedClock.earliest)
+        try await followed.acknowledge(written, at: serverClock)
         // After an error, they are sent again.
         state.withLock { $0.unacknowledged.removeFirst(written.count) }
     }

@@ -23,26 +23,34 @@ enum ClusterTime {
         """)
 
     /// Queries the time, and passes it to the clock.
-    static func ask(_ context: ClusterContext, _ clock: SharedClock) async throws(RedisError) {
+    ///
+    /// - Returns: The correction of the server's clock, in milliseconds.
+    static func ask(_ context: ClusterContext, _ clock: SharedClock) async throws(RedisError) -> Int64 {
         let (start, bounds) = (clock.monotonic, clock.known)
         var arguments: [any RedisArgument] = ["", ""]
         if let bounds {
             // The query arrives later than it is sent.
             let latest = bounds.latest + context.timings.commandLimit.milliseconds
-            let now = try await serverTime(context)
+            let (now, correction) = try await serverTime(context)
             // Equals the script's result, with two commands instead of three.
-            if now >= bounds.earliest, now <= latest { return clock.set(now, askedAt: start) }
+            if now >= bounds.earliest, now <= latest {
+                clock.set(now, askedAt: start)
+                return correction
+            }
             arguments = [bounds.earliest, latest]
         }
         let reply = try await context.run(.script(script, keys: [context.keys.clock], arguments))
         clock.set(try reply.integer(in: 0...maxMilliseconds), askedAt: start)
+        return try await serverTime(context).correction
     }
 
     /// The largest plausible time. Times computed from it fit into the ledger's numbers, too.
     static let maxMilliseconds: Int64 = 1 << 52
 
-    /// The server's clock with its correction, in milliseconds since 1970.
-    private static func serverTime(_ context: ClusterContext) async throws(RedisError) -> Int64 {
+    /// The server's clock with its correction, in milliseconds since 1970, and the correction.
+    private static func serverTime(
+        _ context: ClusterContext
+    ) async throws(RedisError) -> (now: Int64, correction: Int64) {
         let replies = try await context.run([
             RedisCommand(.array, ["TIME"]), RedisCommand(.bytesOrNone, ["GET", context.keys.clock]),
         ])
@@ -52,7 +60,7 @@ enum ClusterTime {
             let correction = Int64(offset), (0...(1 << 40)).contains(seconds), (0..<1_000_000).contains(microseconds),
             (-(1 << 53)...(1 << 53)).contains(correction)
         else { throw .nonsense("no time") }
-        return seconds * 1000 + microseconds / 1000 + correction
+        return (seconds * 1000 + microseconds / 1000 + correction, correction)
     }
 
     /// The boot id of this machine; empty if it is unknown.

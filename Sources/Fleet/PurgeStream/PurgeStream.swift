@@ -113,7 +113,7 @@ struct PurgeStream: Sendable {
 
     /// Acknowledges entries that this node has applied, to the nodes that wait for them.
     ///
-    /// - Parameter now: The cluster's time in milliseconds, from which the ids are made. Nodes' own clocks may differ by hours.
+    /// - Parameter now: The server's clock in milliseconds, from which the ids are made. Other clocks may differ by hours.
     func acknowledge(
         _ applied: some Sequence<(id: StreamID, counts: PurgeCounts)>, at now: Int64
     ) async throws(RedisError) {
