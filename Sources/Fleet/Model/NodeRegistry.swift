@@ -155,8 +155,9 @@ final class NodeRegistry: Sendable {
         }
         let listed = nodes.map(\.name)
         let live = state.withLock { state in
-            if time.now >= state.expected.end { state.expected.names = [] }
-            let live = listed + state.expected.names.subtracting(listed).sorted()
+            // Once a node is listed again, the list says when it leaves.
+            if time.now >= state.expected.end { state.expected.names = [] } else { state.expected.names.subtract(listed) }
+            let live = listed + state.expected.names.sorted()
             (state.knownNodes, state.live) = (live, nodes)
             return live
         }

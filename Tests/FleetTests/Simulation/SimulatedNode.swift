@@ -57,6 +57,8 @@ final class SimulatedNode: @unchecked Sendable {
     var isDead: Bool { life.isOver }
     /// Whether it has applied the purges that it missed before it started.
     var hasCaughtUp: Bool { life.hasCaughtUp }
+    /// When it last took part in the cluster.
+    var lastPart = Duration.zero
     /// Whether it has ever asked the server for the time.
     var knowsTime: Bool { cache.sharedClock.known != nil }
     /// Messages in transit on the subscription.

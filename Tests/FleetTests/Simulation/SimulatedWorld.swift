@@ -43,6 +43,8 @@ final class SimulatedWorld: @unchecked Sendable {
     private var versions: [String: Int] = [:]
     /// The oldest version that may be given out, by acknowledged purges.
     private var floors: [String: Int] = [:]
+    /// When the latest purge of a source was acknowledged by all nodes.
+    private var completed: [String: Duration] = [:]
     private var leading: [Leading] = []
     private var open = 0
     /// What nodes have stored: the node, the source, the version, and when the request to the origin began.
@@ -109,6 +111,7 @@ final class SimulatedWorld: @unchecked Sendable {
 
     private func step() {
         scheduler.step()
+        for node in nodes where node.core.purger.isTakingPart { node.lastPart = scheduler.now }
         let messages = server.published
         server.published = []
         for message in messages { for node in nodes { node.publish(message) } }
@@ -180,8 +183,10 @@ final class SimulatedWorld: @unchecked Sendable {
 
     private func visit(_ node: SimulatedNode, _ url: String) async {
         let floor = floors[url] ?? 0
-        // A node that has lost the server may give out what it has stored; one that has started asks the origin until it has caught up.
-        let isChecked = node.core.purger.isTakingPart || !node.hasCaughtUp
+        // A node that has lost the server for as long as nodes count as live may give out what it has stored; one that has started
+        // asks the origin until it has caught up.
+        let isCounted = (completed[url] ?? .zero) < node.lastPart + ClusterTimings().nodeLifetime
+        let isChecked = isCounted || !node.hasCaughtUp
         if let version = await node.stored(url) {
             if isChecked { check(node, version, floor, "stored") }
             return
@@ -330,5 +335,6 @@ final class SimulatedWorld: @unchecked Sendable {
         guard report.acknowledged == report.nodes, !node.isDead else { return }
         outcome.acknowledgedPurges += 1
         floors[url] = max(floors[url] ?? 0, version)
+        completed[url] = scheduler.now
     }
 }
