@@ -25,6 +25,12 @@ struct HeapBuffer<Element: BitwiseCopyable>: ~Copyable {
         self.count = count
     }
 
+    /// Allocates memory for `count` elements of one value.
+    init(repeating value: Element, count: Int) throws(TranscodeError) {
+        try self.init(count: count)
+        base.initialize(repeating: value, count: count)
+    }
+
     deinit {
         free(base)
     }

@@ -106,8 +106,7 @@ struct SamplePlane: ~Copyable {
     /// - Throws: ``TranscodeError/outOfMemory``.
     init(width: Int, height: Int) throws(TranscodeError) {
         let stride = (width + 2 * Self.padding - 1) / Self.padding * Self.padding
-        let storage = try HeapBuffer<UInt8>(count: stride * height + Self.padding)
-        storage.base.initialize(repeating: 0, count: storage.count)
+        let storage = try HeapBuffer<UInt8>(repeating: 0, count: stride * height + Self.padding)
         self.stride = stride
         self.storage = storage
         self.width = width

@@ -16,10 +16,8 @@ final class AlphaBlock {
     private let alpha: HeapBuffer<UInt8>
 
     init() throws(TranscodeError) {
-        words = try HeapBuffer(count: Self.count)
-        alpha = try HeapBuffer(count: Self.count)
-        words.base.initialize(repeating: 0, count: Self.count)
-        alpha.base.initialize(repeating: 0, count: Self.count)
+        words = try HeapBuffer(repeating: 0, count: Self.count)
+        alpha = try HeapBuffer(repeating: 0, count: Self.count)
     }
 
     /// Reads the block at a position. Beyond an odd edge, the last column or row is repeated.
@@ -68,19 +66,13 @@ final class AlphaBlock {
         for top in stride(from: 0, to: height, by: 2) {
             for left in stride(from: 0, to: width, by: 2) {
                 let first = top * Self.side + left
-                let square = (first, first + 1, first + Self.side, first + Self.side + 1)
+                let square: InlineArray = [first, first + 1, first + Self.side, first + Self.side + 1]
                 var sum = ColorSum()
-                func add(_ index: Int) { sum.add(words.base[index], weight: UInt32(alpha.base[index])) }
-                add(square.0)
-                add(square.1)
-                add(square.2)
-                add(square.3)
+                for corner in square.indices {
+                    sum.add(words.base[square[corner]], weight: UInt32(alpha.base[square[corner]]))
+                }
                 let color = sum.mean ?? mean
-                func fill(_ index: Int) { if alpha.base[index] == 0 { words.base[index] = color } }
-                fill(square.0)
-                fill(square.1)
-                fill(square.2)
-                fill(square.3)
+                for corner in square.indices where alpha.base[square[corner]] == 0 { words.base[square[corner]] = color }
             }
         }
     }

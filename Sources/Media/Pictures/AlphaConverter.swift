@@ -35,15 +35,12 @@ final class AlphaConverter {
         scaler =
             geometry.isScaled
             ? try PictureScaler(geometry.source, to: (geometry.content.width, geometry.content.height), isOpaque: false) : nil
-        scaled = try HeapBuffer(count: isCrop ? 1 : geometry.width * geometry.height)
-        scaled.base.initialize(repeating: 0, count: scaled.count)
+        scaled = try HeapBuffer(repeating: 0, count: isCrop ? 1 : geometry.width * geometry.height)
         block = try AlphaBlock()
         columns = (geometry.width + Self.side - 1) / Self.side
         rows = (geometry.height + Self.side - 1) / Self.side
-        colors = try HeapBuffer(count: columns * rows)
-        colors.base.initialize(repeating: Self.nothing, count: columns * rows)
-        isEmpty = try HeapBuffer(count: columns * rows)
-        isEmpty.base.initialize(repeating: true, count: columns * rows)
+        colors = try HeapBuffer(repeating: Self.nothing, count: columns * rows)
+        isEmpty = try HeapBuffer(repeating: true, count: columns * rows)
     }
 
     /// Writes the picture if a part of it changed.

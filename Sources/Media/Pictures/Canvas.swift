@@ -16,9 +16,8 @@ package struct Canvas: ~Copyable {
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     package init(width: Int, height: Int, format: PixelFormat) throws(TranscodeError) {
-        let storage = try HeapBuffer<UInt32>(count: width * height)
+        let storage = try HeapBuffer<UInt32>(repeating: format.clear, count: width * height)
         let colors = try ColorTable()
-        storage.base.initialize(repeating: format.clear, count: width * height)
         self.width = width
         self.height = height
         self.format = format
@@ -196,9 +195,7 @@ package struct Canvas: ~Copyable {
         case .unspecified, .keep:
             return .empty
         case .clear:
-            for y in lastRectangle.y..<lastRectangle.maxY {
-                (pixels + (y * width + lastRectangle.x)).update(repeating: format.clear, count: lastRectangle.width)
-            }
+            forEachRow(of: lastRectangle) { (pixels + $0).update(repeating: format.clear, count: $1) }
         case .restore:
             guard let saved = saved?.base else { return .empty }
             forEachRow(of: lastRectangle) { (pixels + $0).update(from: saved + $0, count: $1) }
@@ -227,8 +224,7 @@ struct ColorTable: ~Copyable {
     private var holdsGlobal = false
 
     init() throws(TranscodeError) {
-        storage = try HeapBuffer(count: 256)
-        storage.base.initialize(repeating: 0, count: 256)
+        storage = try HeapBuffer(repeating: 0, count: 256)
     }
 
     var entries: UnsafeMutablePointer<UInt32> { storage.base }

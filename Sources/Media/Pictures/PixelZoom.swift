@@ -39,10 +39,8 @@ final class VideoZoom {
     init(_ geometry: PictureGeometry, background: RGB) throws(TranscodeError) {
         self.geometry = geometry
         margin = PixelFormat.yuv(background: background).pack(background)
-        upper = try HeapBuffer(count: geometry.width)
-        lower = try HeapBuffer(count: geometry.width)
-        upper.base.initialize(repeating: margin, count: geometry.width)
-        lower.base.initialize(repeating: margin, count: geometry.width)
+        upper = try HeapBuffer(repeating: margin, count: geometry.width)
+        lower = try HeapBuffer(repeating: margin, count: geometry.width)
     }
 
     /// Writes the changed part of the picture.

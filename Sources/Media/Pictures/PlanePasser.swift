@@ -67,7 +67,7 @@ final class PlanePasser {
         let scaled = (luma.samples, cb.samples, cr.samples)
         try scaler.scale(part, into: scaled, strides: (luma.stride, cb.stride, cr.stride))
         var hasChanged = false
-        VideoScaler.finishLuma(scaled.0, stride: luma.stride, geometry)
+        VideoScaler.finish(scaled.0, stride: luma.stride, geometry, most: 235)
         for y in 0..<geometry.evenHeight {
             if Self.copy(luma.row(y), to: planes.luma + y * planes.lumaStride, count: geometry.evenWidth) { hasChanged = true }
         }
@@ -115,8 +115,7 @@ private final class ConvertedPlanes {
 
     init(width: Int, height: Int) throws(TranscodeError) {
         planes = try OwnedPlanes(width: (width + 1) & ~1, height: (height + 1) & ~1)
-        rows = try HeapBuffer(count: 2 * width)
-        rows.base.initialize(repeating: 0, count: 2 * width)
+        rows = try HeapBuffer(repeating: 0, count: 2 * width)
         (self.width, self.height) = (width, height)
     }
 

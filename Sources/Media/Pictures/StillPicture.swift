@@ -12,9 +12,8 @@ struct StillPicture: ~Copyable {
     init(_ canvas: borrowing Canvas, _ geometry: PictureGeometry, background: RGB?) throws(TranscodeError) {
         if let background { Self.fill(canvas, PixelFormat.rgba.pack(background)) }
         let (width, height) = (geometry.width, geometry.height)
-        let storage = try HeapBuffer<UInt32>(count: width * height)
         let margin = background.map { PixelFormat.rgba.pack($0) } ?? 0
-        storage.base.initialize(repeating: margin, count: width * height)
+        let storage = try HeapBuffer<UInt32>(repeating: margin, count: width * height)
         let (source, content) = (geometry.source, geometry.content)
         let corner = storage.base + content.y * width + content.x
         if geometry.zoom > 1 {

@@ -49,7 +49,7 @@ final class VideoScaler {
         isFirst = false
         let margin = YUVSample(margin)
         try scale(luma, margin: margin.luma, into: planes.luma, stride: planes.lumaStride)
-        Self.finishLuma(planes.luma, stride: planes.lumaStride, geometry)
+        Self.finish(planes.luma, stride: planes.lumaStride, geometry, most: 235)
         guard planes.chroma == .half else {
             try scale(cb, margin: margin.cb, into: planes.cb, stride: planes.cbStride)
             Self.finish(planes.cb, stride: planes.cbStride, geometry, most: 240)
@@ -100,13 +100,7 @@ final class VideoScaler {
     }
 
     /// Clamps the filter's overshoot to the valid range, and repeats the last column and row of an odd side.
-    static func finishLuma(_ luma: UnsafeMutablePointer<UInt8>, stride: Int, _ geometry: PictureGeometry) {
-        finish(luma, stride: stride, geometry, most: 235)
-    }
-
-    private static func finish(
-        _ plane: UnsafeMutablePointer<UInt8>, stride: Int, _ geometry: PictureGeometry, most: UInt8
-    ) {
+    static func finish(_ plane: UnsafeMutablePointer<UInt8>, stride: Int, _ geometry: PictureGeometry, most: UInt8) {
         for y in 0..<geometry.height {
             let row = plane + y * stride
             for x in 0..<geometry.width { row[x] = min(max(row[x], 16), most) }

@@ -33,8 +33,7 @@ final class MotionField {
     init(width: Int, height: Int) throws(TranscodeError) {
         columns = (width + Self.block - 1) / Self.block
         rows = (height + Self.block - 1) / Self.block
-        vectors = try HeapBuffer(count: columns * rows)
-        vectors.base.initialize(repeating: Vector(), count: columns * rows)
+        vectors = try HeapBuffer(repeating: Vector(), count: columns * rows)
         interpolated = try HeapBuffer(count: Self.pixels)
     }
 

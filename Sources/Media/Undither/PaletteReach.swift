@@ -17,8 +17,7 @@ struct PaletteReach: ~Copyable {
 
     init(_ format: PixelFormat) throws(TranscodeError) {
         self.format = format
-        table = try HeapBuffer(count: 1 << 15)
-        table.base.initialize(repeating: 0, count: 1 << 15)
+        table = try HeapBuffer(repeating: 0, count: 1 << 15)
     }
 
     /// Enters the palette of the decoder's frame.

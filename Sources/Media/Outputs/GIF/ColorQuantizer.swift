@@ -38,10 +38,8 @@ final class ColorQuantizer {
     private let nearest: HeapBuffer<UInt8>
 
     init() throws(TranscodeError) {
-        cells = try HeapBuffer(count: Self.slots)
-        nearest = try HeapBuffer(count: Self.slots)
-        cells.base.initialize(repeating: Cell(), count: cells.count)
-        nearest.base.initialize(repeating: 0, count: nearest.count)
+        cells = try HeapBuffer(repeating: Cell(), count: Self.slots)
+        nearest = try HeapBuffer(repeating: 0, count: Self.slots)
     }
 
     /// Forgets all colours.

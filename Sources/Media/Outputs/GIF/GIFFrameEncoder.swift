@@ -40,13 +40,11 @@ final class GIFFrameEncoder {
         self.height = height
         self.quality = quality
         let count = width * height
-        base = try HeapBuffer(count: count)
-        base.base.initialize(repeating: 0, count: count)
+        base = try HeapBuffer(repeating: 0, count: count)
         held = try HeapBuffer(count: count)
         indices = try HeapBuffer(count: count)
         mayBeTransparent = try HeapBuffer(count: count)
-        distances = try HeapBuffer(count: 256 * 256)
-        distances.base.initialize(repeating: 0, count: 256 * 256)
+        distances = try HeapBuffer(repeating: 0, count: 256 * 256)
         best = try GIFCompressor(pixels: count)
         other = try GIFCompressor(pixels: count)
     }
@@ -97,12 +95,9 @@ final class GIFFrameEncoder {
         // Restoring the canvas before the first frame clears it.
         if isFirst, disposal == .restore { disposal = .clear }
         let frame = try encode(area, disposal: disposal)
-        switch disposal {
-        case .restore: break
-        case .clear:
-            base.base.update(from: held.base, count: width * height)
+        if disposal != .restore { base.base.update(from: held.base, count: width * height) }
+        if disposal == .clear {
             for y in area.y..<area.maxY { (base.base + y * width + area.x).update(repeating: 0, count: area.width) }
-        default: base.base.update(from: held.base, count: width * height)
         }
         return frame
     }

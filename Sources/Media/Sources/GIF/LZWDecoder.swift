@@ -35,8 +35,7 @@ struct LZWDecoder: ~Copyable {
     ///
     /// - Throws: ``TranscodeError/outOfMemory``.
     init() throws(TranscodeError) {
-        table = try HeapBuffer(count: 2 * Self.tableSize)
-        table.base.initialize(repeating: 0, count: 2 * Self.tableSize)
+        table = try HeapBuffer(repeating: 0, count: 2 * Self.tableSize)
         output = UnsafeMutableRawPointer(table.base).assumingMemoryBound(to: UInt8.self)
     }
 
