@@ -134,8 +134,7 @@ import Testing
         let point: [UInt8] = [6, 1, 0x84]
         let place: [UInt8] = [5, 5, 0, 0, 3, 1, 9, 7]
         let picture: [UInt8] = [0x65, 1, 2, 3]
-        var record: [UInt8] = [1, 100, 0, 10, 0xfd]
-        let units = AVCUnits(record: &record)
+        let units = AVCUnits(lengthSize: 2)
         func kept(_ bytes: [UInt8]) -> [UInt8] {
             var bytes = bytes
             let count = bytes.withUnsafeMutableBufferPointer { units.removeUserData($0) }

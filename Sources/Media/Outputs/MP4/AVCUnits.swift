@@ -1,7 +1,7 @@
 /// The NAL units of an H.264 sample, each preceded by its length (ISO/IEC 14496-15 §5.3.4.2).
 struct AVCUnits {
     /// NAL unit types (ITU-T H.264 table 7-1).
-    private enum Kind {
+    enum Kind {
         static let idr: UInt8 = 5
         static let supplementalInformation: UInt8 = 6
         /// Parameter sets, including their extension and those of scalable and multiview streams.
@@ -12,12 +12,7 @@ struct AVCUnits {
     private static let keptMessages: Set<Int> = [0, 1, 6]
 
     /// The size of a length in bytes: 1, 2 or 4.
-    private let lengthSize: Int
-
-    /// - Parameter record: `avcC`, at least 5 bytes.
-    init(record: UnsafeMutablePointer<UInt8>) {
-        lengthSize = Int(record[4] & 3) + 1
-    }
+    let lengthSize: Int
 
     /// Whether the units fill a sample exactly and include no parameter sets, and a first sample includes an IDR picture.
     func isWhole(_ bytes: UnsafeMutableBufferPointer<UInt8>, isFirst: Bool) -> Bool {
@@ -57,7 +52,7 @@ struct AVCUnits {
     }
 
     /// Calls `body` with the range of each unit. Returns whether the units filled the sample exactly.
-    private func forEach(_ bytes: UnsafeMutableBufferPointer<UInt8>, _ body: (Range<Int>) -> Void) -> Bool {
+    func forEach(_ bytes: UnsafeMutableBufferPointer<UInt8>, _ body: (Range<Int>) -> Void) -> Bool {
         var position = 0
         while position + lengthSize <= bytes.count {
             let length = bytes[position..<position + lengthSize].reduce(0) { $0 << 8 | Int($1) }

@@ -1,8 +1,5 @@
 /// H.264 byte streams with start codes (ITU-T H.264 Annex B).
 enum AnnexB {
-    /// Supplemental enhancement information (ITU-T H.264 table 7-1).
-    private static let supplementalInformation: UInt8 = 6
-
     /// Removes all SEI units from an access unit in place. Returns the number of bytes that are left.
     static func removeSupplementalInformation(_ bytes: UnsafeMutableBufferPointer<UInt8>) -> Int {
         var kept = 0
@@ -10,7 +7,7 @@ enum AnnexB {
         while let start = next {
             let following = startCode(in: bytes, from: start.payload)
             let end = following?.position ?? bytes.count
-            let isDropped = start.payload < end && bytes[start.payload] & 0x1f == supplementalInformation
+            let isDropped = start.payload < end && bytes[start.payload] & 0x1f == AVCUnits.Kind.supplementalInformation
             if !isDropped {
                 for index in start.position..<end {
                     bytes[kept] = bytes[index]
@@ -26,17 +23,10 @@ enum AnnexB {
     ///
     /// - Returns: Whether the units filled the access unit exactly.
     static func replaceLengths(_ bytes: UnsafeMutableBufferPointer<UInt8>) -> Bool {
-        var position = 0
-        while position + 4 <= bytes.count {
-            let length = bytes[position..<position + 4].reduce(0) { $0 << 8 | Int($1) }
-            guard length <= bytes.count - position - 4 else { return false }
-            for (offset, byte) in startCode.enumerated() { bytes[position + offset] = byte }
-            position += 4 + length
+        AVCUnits(lengthSize: 4).forEach(bytes) { unit in
+            for index in unit.lowerBound - 4..<unit.lowerBound { bytes[index] = index == unit.lowerBound - 1 ? 1 : 0 }
         }
-        return position == bytes.count
     }
-
-    private static let startCode: [UInt8] = [0, 0, 0, 1]
 
     /// Finds the next start code, of three or four bytes. Returns its position and the position of its unit.
     private static func startCode(

@@ -26,7 +26,7 @@ struct ClipCopy {
         (self.bytes, self.format) = (bytes, format)
         (shown, reordering) = (index.frames.map(\.time), index.reordering)
         guard reordering == 0 || transcoder.options.bframes == .automatic else { return nil }
-        units = AVCUnits(record: record)
+        units = AVCUnits(lengthSize: Int(record[4] & 3) + 1)
         guard index.ending == .complete, try hasFittingSamples(), try hasFittingPictures(transcoder.limits) else { return nil }
     }
 
@@ -96,12 +96,7 @@ struct ClipCopy {
         return true
     }
 
-    /// Writes the copy.
-    ///
-    /// - Parameters:
-    ///   - summary: The summary of the same file.
-    ///   - descriptor: An empty, seekable file open for reading and writing.
-    /// - Returns: Nil if the packets do not follow the rules of ``MP4Muxer``; the file is empty then.
+    /// Writes the copy. Returns nil if the packets do not follow the rules of ``MP4Muxer``; the file is empty then.
     func write(
         _ summary: AnimationSummary, to descriptor: Int32, _ progress: FrameMeter
     ) throws(TranscodeError) -> TranscodeResult? {
