@@ -54,7 +54,7 @@ struct SampleThreadTests {
                 outcome.error = error
             }
             thread?.stop()
-            if limit == .max { (outcome.frames, outcome.end) = (source.frames, source.end) }
+            if limit == .max { (outcome.frames, outcome.end) = (source.pictures.frames, source.pictures.end) }
             return outcome
         }
     }

@@ -14,7 +14,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     /// The time of the last returned sample.
     private var newest = 0
 
-    private let pictures: PictureSource<Decoder>
+    let pictures: PictureSource<Decoder>
     private let converter: Converter
     private let ending: Int
 
@@ -26,11 +26,7 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
         case alpha(AlphaConverter)
     }
 
-    /// - Parameters:
-    ///   - hasAlpha: Whether transparent pixels stay transparent.
-    ///   - pace: The pace of the output format.
-    ///   - chroma: The resolution of the chroma planes.
-    ///   - ending: The time from which all frames after three samples become samples.
+    /// - Parameter ending: The time from which all frames after three samples become samples.
     init(
         _ source: ScannedSource<Decoder>, hasAlpha: Bool = false, _ pace: Timeline.Pace = .video,
         chroma: ChromaFormat = .half, ending: Int = .max
@@ -56,24 +52,6 @@ final class SampleSource<Decoder: AnimationDecoder & ~Copyable> {
     }
 
     var siting: FramePlanes.Siting { pictures.passer?.siting ?? .center }
-
-    /// The shown part of the canvas, and its size without the pixel added to an odd side.
-    var geometry: PictureGeometry { pictures.geometry }
-
-    /// Whether dither was removed from a picture so far.
-    var isUndithered: Bool { pictures.isUndithered }
-
-    /// Frames read so far.
-    var frames: Int { pictures.frames }
-
-    /// Whether the source breaks off before or within a frame.
-    var isBrokenOff: Bool { pictures.isBrokenOff }
-
-    /// Units per second of the samples' times.
-    var timescale: Int { pictures.timescale }
-
-    /// The end time of the last sample. Known at the end.
-    var end: Int { pictures.end }
 
     /// Reads frames until one becomes a sample, and writes its picture. Returns nil at the end.
     ///

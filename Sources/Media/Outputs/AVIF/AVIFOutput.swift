@@ -22,30 +22,32 @@ enum AVIFOutput: OutputMaker {
             try SampleSource(source, hasAlpha: hasAlpha, .image(timescale: nil), chroma: tools.chroma)
         } encoder: { isAlpha, samples, pass throws(TranscodeError) in
             try VideoEncoder(
-                width: samples.geometry.width, height: samples.geometry.height,
+                width: samples.pictures.geometry.width, height: samples.pictures.geometry.height,
                 highestRate: AVRational(
-                    num: Int32(samples.timescale),
-                    den: Int32(clamping: max(FrameClock.shortestDelay(timescale: samples.timescale), shortest))),
+                    num: Int32(samples.pictures.timescale),
+                    den: Int32(clamping: max(FrameClock.shortestDelay(timescale: samples.pictures.timescale), shortest))),
                 settings: isAlpha
                     ? AVIFSettings(alphaBeside: tools, quality: options.quality) : AVIFSettings(tools, quantizer: quantizer),
                 pass: pass)
         }
-        let (width, height) = (samples.geometry.width, samples.geometry.height)
+        let (width, height) = (samples.pictures.geometry.width, samples.pictures.geometry.height)
         guard let color = AV1Stream(streams.firstColor, isMonochrome: false) else { throw .failed(.mux, code: 0) }
         let alpha = AV1Stream(streams.firstAlpha, isMonochrome: true)
         guard !hasAlpha || alpha != nil else { throw .failed(.mux, code: 0) }
         let count = streams.pictures.count
         // A still image has no duration, and repeating it changes nothing.
         let loops = count == 1 ? 1 : options.time.loops
-        let round = samples.end
+        let round = samples.pictures.end
         let writer = AVIFWriter(
-            width: width, height: height, timescale: samples.timescale, color: color, alpha: alpha,
+            width: width, height: height, timescale: samples.pictures.timescale, color: color, alpha: alpha,
             plays: PlayCount.of(loopCount: summary.loopCount, repetitions: loops))
         let layout = try streams.layout(rounds: loops) { writer.layout($0, end: round, rounds: loops) }
         return TranscodeResult(
-            sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height, frames: samples.frames,
-            samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: samples.timescale,
+            sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height,
+            frames: samples.pictures.frames,
+            samples: count * loops, duration: count == 1 ? 0 : round * loops, timescale: samples.pictures.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
-            isBrokenOff: samples.isBrokenOff, isUndithered: samples.isUndithered, bytes: try streams.assemble(layout))
+            isBrokenOff: samples.pictures.isBrokenOff, isUndithered: samples.pictures.isUndithered,
+            bytes: try streams.assemble(layout))
     }
 }

@@ -43,17 +43,19 @@ enum MP4Output: OutputMaker {
         // The encoder must know the last two samples when they come, so they are those of the last two frames.
         let samples = try SampleSource(
             source, chroma: settings.plane.chroma, ending: settings.reordersFrames ? plan.lastButOne : .max)
-        let size = Settings.needsEvenSides ? (samples.width, samples.height) : (samples.geometry.width, samples.geometry.height)
+        let size =
+            Settings.needsEvenSides
+            ? (samples.width, samples.height) : (samples.pictures.geometry.width, samples.pictures.geometry.height)
         let encoder = try VideoEncoder(
             width: size.0, height: size.1,
-            highestRate: AVRational(num: Int32(samples.timescale), den: Int32(clamping: max(1, plan.shortest))),
+            highestRate: AVRational(num: Int32(samples.pictures.timescale), den: Int32(clamping: max(1, plan.shortest))),
             settings: settings, siting: samples.siting)
         var muxer = try MP4Muxer(
-            descriptor: descriptor, timescale: samples.timescale, repeats: loops > 1
+            descriptor: descriptor, timescale: samples.pictures.timescale, repeats: loops > 1
         ) { parameters throws(TranscodeError) in
             try encoder.describe(parameters)
             let shortest = min(plan.shortest, plan.lastDuration)
-            try stateDuration(of: max(1, shortest), timescale: samples.timescale, in: parameters)
+            try stateDuration(of: max(1, shortest), timescale: samples.pictures.timescale, in: parameters)
         }
         progress.begin(total: summary.delays.count)
         let thread = source.transcoder.threads > 1 && summary.delays.count > 1 ? SampleThread(samples) : nil
@@ -70,7 +72,7 @@ enum MP4Output: OutputMaker {
                 progress.leave()
             }
         }
-        let round = samples.end
+        let round = samples.pictures.end
         // A repeated still picture is one sample for the whole time, unless this exceeds the longest sample.
         let isStill = samples.samples == 1
         let isOneSample = isStill && round * loops <= Timeline.longestSample
@@ -82,9 +84,9 @@ enum MP4Output: OutputMaker {
         let length = try isStill ? muxer.finish(end: round * loops) : muxer.finish(end: round, rounds: loops)
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: size.0, height: size.1,
-            frames: samples.frames, samples: isOneSample ? 1 : samples.samples * loops, duration: round * loops,
-            timescale: samples.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
-            isBrokenOff: samples.isBrokenOff, isUndithered: samples.isUndithered, bytes: length)
+            frames: samples.pictures.frames, samples: isOneSample ? 1 : samples.samples * loops, duration: round * loops,
+            timescale: samples.pictures.timescale, loopCount: summary.loopCount, sourceFormat: Decoder.format,
+            isBrokenOff: samples.pictures.isBrokenOff, isUndithered: samples.pictures.isUndithered, bytes: length)
     }
 
     /// States in the parameters of H.264 how long a picture lasts at least. The encoder is told otherwise for its rate control, and

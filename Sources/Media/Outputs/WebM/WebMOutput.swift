@@ -76,12 +76,12 @@ enum WebMOutput: OutputMaker {
                     plane: isAlpha ? .alpha : .color(content.chroma), level: level, speed: speed, keyInterval: keyInterval),
                 pass: pass)
         }
-        let round = samples.end
+        let round = samples.pictures.end
         // A repeated still picture is one picture for the whole time.
         let rounds = streams.pictures.count == 1 ? 1 : loops
         let (width, height) = (geometry.width, geometry.height)
         let writer = WebMWriter(
-            width: width, height: height, timescale: samples.timescale, siting: samples.siting, hasAlpha: hasAlpha,
+            width: width, height: height, timescale: samples.pictures.timescale, siting: samples.siting, hasAlpha: hasAlpha,
             chroma: content.chroma)
         let count = streams.pictures.count * rounds
         let layout = try streams.layout(rounds: rounds) {
@@ -89,8 +89,9 @@ enum WebMOutput: OutputMaker {
         }
         return TranscodeResult(
             sourceWidth: summary.width, sourceHeight: summary.height, width: width, height: height,
-            frames: samples.frames, samples: count, duration: round * loops, timescale: samples.timescale,
+            frames: samples.pictures.frames, samples: count, duration: round * loops, timescale: samples.pictures.timescale,
             loopCount: summary.loopCount, sourceFormat: Decoder.format, isTransparent: hasAlpha,
-            isBrokenOff: samples.isBrokenOff, isUndithered: samples.isUndithered, bytes: try streams.assemble(layout))
+            isBrokenOff: samples.pictures.isBrokenOff, isUndithered: samples.pictures.isUndithered,
+            bytes: try streams.assemble(layout))
     }
 }
