@@ -49,18 +49,7 @@ package enum PercentEncoding {
     }
 
     /// Whether two hexadecimal digits follow each `%`.
-    package static func isValid(_ text: String) -> Bool {
-        var missing = 0
-        for byte in text.utf8 {
-            if missing > 0 {
-                guard byte.hexDigit != nil else { return false }
-                missing -= 1
-            } else if byte == UInt8(ascii: "%") {
-                missing = 2
-            }
-        }
-        return missing == 0
-    }
+    package static func isValid(_ text: String) -> Bool { decodedBytes(text[...]) != nil }
 
     /// Returns the byte encoded by the triplet at `index`; nil if there is no triplet.
     package static func triplet(in bytes: [UInt8], at index: Int) -> UInt8? {

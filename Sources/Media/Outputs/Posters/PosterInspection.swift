@@ -55,7 +55,6 @@ enum PNGInspection {
         try claim.check(try size(of: bytes))
     }
 
-    private static let signature: [UInt8] = [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]
     /// The chunks of a still picture. A worker has no reason to write text, profiles or animations.
     private static let chunks: Set<String> = ["IHDR", "PLTE", "tRNS", "IDAT", "IEND", "sRGB", "gAMA", "cHRM", "cICP", "pHYs"]
     private static let headerLength = 13
@@ -64,7 +63,9 @@ enum PNGInspection {
     private static func mostChunks(_ bytes: OutputBytes) -> Int { 64 + bytes.count / 1024 }
 
     static func size(of bytes: OutputBytes) throws(OutputFlaw) -> PictureSize {
-        guard bytes.count >= 8 + 25 + 12, try bytes.read(0..<8).rest.elementsEqual(signature) else { throw .wrongSignature }
+        guard bytes.count >= 8 + 25 + 12, try bytes.read(0..<8).rest.elementsEqual(PNGChunks.signature) else {
+            throw .wrongSignature
+        }
         var size: PictureSize?
         var hasData = false
         var position = 8

@@ -54,12 +54,7 @@ enum ISOBoxes {
 
     /// Returns the body of the box at a path of types, such as `mdia.minf`; nil if there is none.
     static func first(path: String, in bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
-        var found = bytes
-        for type in path.split(separator: ".") {
-            guard let inner = first(String(type), in: found) else { return nil }
-            found = inner
-        }
-        return found
+        path.split(separator: ".").reduce(bytes) { found, type in found.flatMap { first(String(type), in: $0) } }
     }
 
     /// Returns the 32-bit number at a position; 0 past the end.
