@@ -6,7 +6,6 @@ internal import CSystem
 struct MultiHandle: ~Copyable {
     private let raw: UnsafeMutableRawPointer
 
-    /// - Parameter idleConnections: The number of idle connections to keep.
     init(idleConnections: Int) throws(HTTPError) {
         guard let raw = curl_multi_init() else { throw .exhausted(cause: "curl_multi_init") }
         self.raw = raw

@@ -12,9 +12,7 @@ struct StallMeter {
     /// Bytes received in up to three preceding quarters, the latest last.
     private var earlier: [Int] = []
 
-    /// - Parameters:
-    ///   - rate: The minimum rate in bytes per second; 0 disables the meter.
-    ///   - window: The length of the sliding window.
+    /// - Parameter rate: The minimum rate in bytes per second; 0 disables the meter.
     init(rate: Int, window: Duration) {
         bytesPerWindow = Int((Double(rate) * (window / .seconds(1))).rounded(.up))
         quarter = window / 4

@@ -12,9 +12,7 @@ package struct ObjectAddress: Sendable {
     /// The URL of the object.
     let address: WebAddress
 
-    /// - Parameters:
-    ///   - text: `s3://bucket/key`, the key percent-encoded or not; a folder's key ends with a slash.
-    ///   - service: The URL of the bucket, which ends with a slash.
+    /// - Parameter text: `s3://bucket/key`, the key percent-encoded or not; a folder's key ends with a slash.
     /// - Throws: ``SourceURLError`` if the text names another bucket, or if the key contains a control character, a query, or
     ///   an empty, `.` or `..` segment, which servers would resolve.
     init(_ text: String, bucket: String, at service: WebAddress) throws(SourceURLError) {
@@ -42,9 +40,7 @@ package struct FileAddress: Sendable {
     /// The whole path in the form that rules compare.
     let comparable: SourcePath
 
-    /// - Parameters:
-    ///   - text: `file:///directory/path`, the path percent-encoded or not.
-    ///   - directory: An absolute path that ends with a slash, not encoded.
+    /// - Parameter text: `file:///directory/path`, the path percent-encoded or not.
     /// - Throws: ``SourceURLError`` if the text is not below the directory, or if the path breaks the rules for keys of S3.
     init(_ text: String, below directory: String) throws(SourceURLError) {
         let start = SourceURL.fileScheme + PercentEncoding.encode(directory, keepsSlashes: true)

@@ -12,7 +12,6 @@ final class OwnedPlanes {
     /// - Parameters:
     ///   - width: In pixels; even, like the height.
     ///   - hasColor: Whether there are colour planes; otherwise they are empty.
-    ///   - hasAlpha: Whether there is an alpha plane.
     /// - Throws: ``TranscodeError/outOfMemory``.
     init(
         width: Int, height: Int, _ chroma: ChromaFormat = .half, hasColor: Bool = true, hasAlpha: Bool = false

@@ -40,10 +40,7 @@ final class PictureSource<Decoder: AnimationDecoder & ~Copyable> {
         var number: Int
     }
 
-    /// - Parameters:
-    ///   - format: The format of the canvas.
-    ///   - pace: The pace of the output format.
-    ///   - takesPlanes: Whether ``passPlanes(into:)`` may replace ``withPicture(_:)``, see ``passer``.
+    /// - Parameter takesPlanes: Whether ``passPlanes(into:)`` may replace ``withPicture(_:)``, see ``passer``.
     init(
         _ source: ScannedSource<Decoder>, format: PixelFormat, _ pace: Timeline.Pace, takesPlanes: Bool = false
     ) throws(TranscodeError) {

@@ -148,7 +148,6 @@ struct Timeline: Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - time: The frame's time, from ``admit(_:)``.
-    ///   - span: The frame's span.
     ///   - isLast: Whether no frame is admitted after it.
     mutating func show(_ time: Int, _ span: Span, isLast: Bool) -> Int? {
         guard shortest > 0 else { return time }
@@ -188,15 +187,13 @@ struct Timeline: Sendable, Equatable {
 
 /// Evenly spaced times. Their distance may be a fractional number of units.
 private struct TimeGrid: Sendable, Equatable {
+    /// The distance in units, as a fraction.
     private let numerator: Int
     private let denominator: Int
     /// The next time: whole units, and the rest in parts of the denominator.
     private var units = 0
     private var rest = 0
 
-    /// - Parameters:
-    ///   - numerator: The numerator of the distance in units.
-    ///   - denominator: The denominator of the distance.
     init(numerator: Int, denominator: Int) {
         self.numerator = numerator
         self.denominator = denominator

@@ -25,12 +25,7 @@ final class DitheredPicture {
     /// Returns the largest change of a block's pixels, in levels.
     func limit(_ column: Int, _ row: Int) -> Int32 { Int32(limits.base[row * columns + column]) }
 
-    /// Reads a picture in the format ``PixelFormat/yuv(background:)``.
-    ///
-    /// - Parameters:
-    ///   - canvas: The picture with dither.
-    ///   - undithered: The output of the spatial filter.
-    ///   - reach: The largest change per colour.
+    /// Reads a picture in the format ``PixelFormat/yuv(background:)``, with dither and without.
     func load(_ canvas: borrowing Canvas, _ undithered: borrowing Canvas, _ reach: borrowing PaletteReach) {
         original.load(canvas)
         self.undithered.load(undithered)

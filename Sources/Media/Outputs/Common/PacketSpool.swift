@@ -14,9 +14,7 @@ struct PacketSpool: ~Copyable {
     /// The bytes appended so far.
     private(set) var length = 0
 
-    /// - Parameters:
-    ///   - descriptor: A seekable file open for reading and writing.
-    ///   - length: The length of the packets already in the file.
+    /// - Parameter length: The length of the packets already in the seekable file.
     init(descriptor: Int32, length: Int = 0) {
         self.descriptor = descriptor
         self.length = length

@@ -25,9 +25,7 @@ struct PictureStreams: ~Copyable {
     private var colorQueue = PacketQueue()
     private var alphaQueue = PacketQueue()
 
-    /// - Parameters:
-    ///   - descriptor: An empty, seekable file open for reading and writing.
-    ///   - payload: Selects the part of a packet that goes into the file.
+    /// - Parameter descriptor: An empty, seekable file open for reading and writing.
     init(
         hasAlpha: Bool, descriptor: Int32,
         payload: @escaping (UnsafeRawBufferPointer) -> UnsafeRawBufferPointer = { $0 }
@@ -40,9 +38,7 @@ struct PictureStreams: ~Copyable {
     /// Encodes all samples of a source.
     ///
     /// - Parameters:
-    ///   - frames: The number of frames in the source.
     ///   - threads: Above 1, pictures are composed on a separate thread.
-    ///   - meter: Receives the progress of all passes.
     ///   - hasTwoPasses: Whether a first pass examines all frames before they are encoded.
     ///   - source: Opens the source at its beginning.
     ///   - encoder: Opens the encoder of colours or alpha for the source.

@@ -174,9 +174,7 @@ struct EncoderBudget: Equatable {
     private static let perThread = 24
     private static let perLookahead = 3
 
-    /// - Parameters:
-    ///   - pixels: Width times height, above 0.
-    ///   - isDrawing: See ``PictureContent/isDrawing``.
+    /// - Parameter pixels: Width times height, above 0.
     init(pixels: Int, isDrawing: Bool) {
         // Both depend on the pictures alone, so an object has the same bytes regardless of a machine's processors and load.
         let allowsTwo = Self.pixelsWithTwoThreads.contains(pixels)

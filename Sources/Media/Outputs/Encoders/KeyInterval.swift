@@ -16,9 +16,7 @@ struct KeyInterval: Equatable {
     /// The cost of an unchanged pixel, where a changed one costs 1.
     private static let unchanged = 0.125
 
-    /// - Parameters:
-    ///   - pixels: The pixels of one picture, at least 1.
-    ///   - changedShare: See ``PictureContent/changedShare``.
+    /// - Parameter pixels: The pixels of one picture, at least 1.
     init(pixels: Int, changedShare: Double) {
         let cost = Double(pixels) * (changedShare + (1 - changedShare) * Self.unchanged)
         pictures = Int(min(Double(Self.most), max(Double(Self.fewest), Self.mostPixels / cost)))

@@ -31,8 +31,7 @@ struct MotionSearch: Equatable {
     /// higher levels.
     private static let mostReferenceMacroblocks = 32_768
 
-    /// - Parameters:
-    ///   - width: The width of the video in pixels, like `height`.
+    /// - Parameter width: The width of the video in pixels, like `height`.
     init(width: Int, height: Int, _ content: PictureContent) {
         let isFar = content.farShare >= Self.muchFarMotion
         let changesLittle = content.changedShare <= Self.littleChange

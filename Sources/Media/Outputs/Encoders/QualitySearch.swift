@@ -22,9 +22,7 @@ struct QualitySearch {
     /// The approximate decibels per step of x264's rate factor.
     private static let decibelsPerRateFactor = 0.6
 
-    /// - Parameters:
-    ///   - first: The first guess.
-    ///   - settings: The encoder's settings for a quantizer.
+    /// - Parameter first: The first guess.
     func quantizer<Decoder: AnimationDecoder & ~Copyable, Settings: EncoderSettings>(
         _ trial: QualityTrial<Decoder>, first: Int, _ settings: (Int) -> Settings
     ) throws(TranscodeError) -> Int {

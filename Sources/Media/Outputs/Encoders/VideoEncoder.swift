@@ -19,10 +19,8 @@ final class VideoEncoder<Settings: EncoderSettings> {
     /// Opens the encoder.
     ///
     /// - Parameters:
-    ///   - width: In pixels; even for H.264. The planes of libavcodec's frames have room for one more column and row.
-    ///   - height: As `width`.
+    ///   - width: In pixels; even for H.264, like the height. The planes of libavcodec's frames have room for one more column and row.
     ///   - highestRate: The highest frame rate, in frames per second; the level may depend on it.
-    ///   - siting: The chroma siting of the frames.
     ///   - pass: The pass to run; see ``EncoderSettings/hasTwoPasses``.
     /// - Throws: ``EncoderSettings/missing``, ``TranscodeError/failed(_:code:)`` or `outOfMemory`.
     init(

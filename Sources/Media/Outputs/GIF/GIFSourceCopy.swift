@@ -6,8 +6,6 @@
 enum GIFSourceCopy {
     /// Returns the file; nil if the source is not a GIF, has damaged blocks, is interlaced, or has frames that leave the screen
     /// or lack a palette.
-    ///
-    /// - Parameter plays: The number of plays of the animation; nil for endless.
     static func file(_ bytes: UnsafeRawBufferPointer, _ summary: AnimationSummary, plays: Int?) -> [UInt8]? {
         guard summary.ending == .complete, var source = Reader(bytes, summary) else { return nil }
         var file = source.header

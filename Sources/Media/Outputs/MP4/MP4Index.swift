@@ -9,9 +9,7 @@ struct MP4Index: ~Copyable {
     private let file: PacketSpool
     private let descriptor: Int32
 
-    /// - Parameters:
-    ///   - descriptor: A file in which libavformat has written `ftyp`, the data and the index.
-    ///   - length: The length of the file, in bytes.
+    /// - Parameter descriptor: A file in which libavformat has written `ftyp`, the data and the index.
     init(of descriptor: Int32, length: Int) {
         file = PacketSpool(descriptor: descriptor, length: length)
         self.descriptor = descriptor

@@ -45,13 +45,9 @@ struct MP4Muxer: ~Copyable {
     /// The levels that the packets allow.
     private var levels: H264Levels
 
-    /// Opens the container and writes its header.
+    /// Opens the container in an empty, seekable file, and writes its header.
     ///
-    /// - Parameters:
-    ///   - descriptor: An empty, seekable file open for reading and writing.
-    ///   - timescale: Units per second of all times.
-    ///   - repeats: Whether ``finish(end:rounds:)`` will write several rounds.
-    ///   - describe: Fills in the stream's parameters.
+    /// - Parameter repeats: Whether ``finish(end:rounds:)`` will write several rounds.
     init(
         descriptor: Int32, timescale: Int = FrameClock.timescale, repeats: Bool = false,
         describe: (UnsafeMutablePointer<AVCodecParameters>) throws(TranscodeError) -> Void

@@ -15,9 +15,7 @@ struct VP9Level: Equatable {
 
     /// Returns the lowest level for a stream.
     ///
-    /// - Parameters:
-    ///   - width: In pixels, within ``FactRange/side``.
-    ///   - height: As `width`.
+    /// - Parameter width: In pixels, within ``FactRange/side``, like the height.
     /// - Returns: The highest level if the stream exceeds all levels.
     static func of(width: Int, height: Int, _ load: VP9Load) -> VP9Level {
         let samples = width * height

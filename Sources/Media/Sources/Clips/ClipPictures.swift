@@ -37,8 +37,6 @@ final class ClipPictures {
     let siting: FramePlanes.Siting?
 
     /// Decodes the first picture, which determines the size.
-    ///
-    /// - Throws: ``TranscodeError``.
     init(_ bytes: UnsafeRawBufferPointer, _ format: SourceFormat, _ index: ClipIndex, limits: MediaLimits)
         throws(TranscodeError)
     {

@@ -33,7 +33,6 @@ final class ClipStream {
     /// - Parameters:
     ///   - reordering: The maximum number of frames decoded before a frame and shown after it.
     ///   - unseen: The numbers of the packets whose pictures are left out, from 1.
-    /// - Throws: ``TranscodeError``.
     init(
         _ container: ClipContainer, _ stream: UnsafeMutablePointer<AVStream>, _ plane: Plane, reordering: Int,
         unseen: Set<Int> = [], limits: MediaLimits
