@@ -108,6 +108,19 @@ import Testing
         }
     }
 
+    /// The end of the parent ends an element of unknown size, too (RFC 8794 §6.2).
+    @Test func clustersWithoutSizeAreReadInASegmentThatHasOne() throws {
+        let live = try Self.clip("-c:v libvpx -b:v 300k -g 3 -f webm -live 1", "webm")
+        let name: [UInt8] = [0x18, 0x53, 0x80, 0x67]
+        let segment = try #require(live.indices.dropLast(12).first { live[$0..<$0 + 4].elementsEqual(name) }) + 4
+        try #require(live[segment] == 1 && live[segment + 1..<segment + 8].allSatisfy { $0 == 0xff })
+        let size = Self.number(live.count - segment - 8)
+        let clip = live[..<segment] + [1, 0, 0, 0] + size + live[(segment + 8)...]
+        let (composed, expected) = (try Animation.compose(Array(clip)), try Animation.compose(live))
+        let isSame = composed.canvases == expected.canvases
+        #expect(isSame && composed.summary == expected.summary && expected.canvases.count == 6)
+    }
+
     /// Sound may be missing: all pictures are there.
     @Test func anEndAfterTheLastPictureIsComplete() throws {
         let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -bf 0 -movflags faststart")
@@ -263,6 +276,27 @@ import Testing
             let isSame = canvas == expected
             #expect(isSame, "\(axis)")
         }
+    }
+
+    /// As in Chromium: an aperture with another origin hides a part of an image that the file should contain whole, too (AV1 image
+    /// file format §2.2.2).
+    @Test(arguments: [
+        ([48, 1, 40, 1, -24, 1, -4, 1], 48, 40), ([96, 2, 48, 1, -48, 2, 0, 1], 48, 48), ([48, 1, 40, 1, 0, 1, 0, 1], 96, 48),
+    ])
+    func theCleanApertureOfASequenceCutsItOff(_ aperture: [Int], _ width: Int, _ height: Int) throws {
+        let avif = try Converted(GIFBuilder.noise(frames: 2, width: 96, height: 48), as: .avif) { $0.quality = 90 }.bytes
+        let whole = try Animation.compose(avif)
+        var patch = BoxPatch(avif).appending(
+            "clap", aperture.flatMap(Self.number), in: ["moov", "trak", "mdia", "minf", "stbl", "stsd", "av01"])
+        let place = try #require(patch.positions("stco").first) + 12
+        let chunk = patch.bytes[place..<place + 4].reduce(0) { $0 << 8 | Int($1) }
+        patch = patch.writing(Self.number(chunk + 40), at: 12, of: "stco")
+        let cut = try Animation.compose(patch.bytes)
+        #expect(cut.summary.width == width && cut.summary.height == height)
+        let isCut = zip(cut.canvases, whole.canvases).allSatisfy { one, other in
+            (0..<height).allSatisfy { y in one[y * width..<(y + 1) * width].elementsEqual(other[y * 96..<y * 96 + width]) }
+        }
+        #expect(isCut && cut.canvases.count == whole.canvases.count)
     }
 
     @Test func rulesOfVideosDoNotApplyToSequences() throws {
@@ -454,6 +488,28 @@ import Testing
         let edits = [0, 2, 500, -1, 0x1_0000, 600, start, 0x1_0000].flatMap(Self.number)
         let patch = BoxPatch(clip).renaming("elst", "free").appending("elst", edits, in: ["moov", "trak", "edts"])
         #expect(try Animation.compose(patch.bytes).summary.delays == [60, 10, 10, 10, 10, 10])
+    }
+
+    /// Nothing is shown in an empty edit, so that the picture before stays (ISO/IEC 14496-12 §8.6.6). Pictures that are decoded before
+    /// a second edit do not delay it.
+    @Test(
+        arguments: ["-bf 0", "-bf 2"],
+        [
+            ([(300, 0), (300, 3)], [10, 10, 10, 10, 10, 10]), ([(200, 0), (200, -1), (200, 4)], [10, 30, 10, 10]),
+            ([(300, 0), (300, -1)], [10, 10, 10]), ([(500, -1), (300, 0), (300, 3)], [60, 10, 10, 10, 10, 10]),
+            ([(200, 1), (50, 4)], [10, 10, 5]),
+        ] as [([(Int, Int)], [Int])])
+    func severalEditsShowTheirParts(_ arguments: String, _ edits: ([(Int, Int)], [Int])) throws {
+        let clip = try Self.clip("-c:v libx264 -pix_fmt yuv420p -g 50 -video_track_timescale 10000 " + arguments)
+        let whole = try Animation.compose(clip).canvases
+        let delay = arguments == "-bf 2" ? 2000 : 0
+        let list = edits.0.flatMap { [$0.0, $0.1 < 0 ? -1 : 1000 * $0.1 + delay, 0x1_0000] }
+        let patch = BoxPatch(clip).renaming("elst", "free").appending(
+            "elst", ([0, edits.0.count] + list).flatMap(Self.number), in: ["moov", "trak", "edts"])
+        let composed = try Animation.compose(patch.bytes)
+        let shown = edits.0.filter { $0.1 >= 0 }.flatMap { whole[$0.1..<$0.1 + ($0.0 + 99) / 100] }
+        let isSame = composed.canvases == shown
+        #expect(isSame && composed.summary.delays == edits.1 && composed.summary.ending == .complete)
     }
 
     /// A segment of HLS or DASH has the time of the stream, after a header with the edits of the whole stream.

@@ -55,7 +55,7 @@ extension SourceFormat {
 
 extension SourceTraits {
     private static let pictures = "source-3"
-    private static let clips = "clip-9"
+    private static let clips = "clip-10"
     /// A video frame that repeats the previous frame takes a few bytes, whatever its size.
     private static let unlimited = Int.max
 

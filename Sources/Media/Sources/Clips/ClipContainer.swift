@@ -17,6 +17,10 @@ final class ClipContainer {
 
     private let bytes: UnsafeRawBufferPointer
     private let tracks: [ISOTrack]
+    /// The bytes of a size that libavformat reads as unknown.
+    private let hiddenSize: Range<Int>
+    /// Whether libavformat ignores the edit lists.
+    let ignoresEdits: Bool
     private var position = 0
     // Optional because an initialiser that fails must free what it has allocated.
     private var context: UnsafeMutablePointer<AVFormatContext>?
@@ -33,12 +37,16 @@ final class ClipContainer {
             // libavformat 61 rejects it, too.
             if let video = file.video, video.isCutAway { throw .corrupt(format, .header) }
             (self.bytes, matroska, isCutOff, tracks) = (bytes, file.video, file.isCutOff, [])
+            hiddenSize = file.foreignSize ?? 0..<0
         } else {
             // libavformat rejects a file whose last fragment is cut off in its head.
             let end = ISOFile.end(of: bytes)
             self.bytes = UnsafeRawBufferPointer(rebasing: bytes[..<end.count])
             (matroska, isCutOff, tracks) = (nil, end.isCutOff, ISOTrack.all(in: bytes))
+            hiddenSize = 0..<0
         }
+        // The edit list of an image sequence states how often it is played, and hides nothing (AV1 image file format §6).
+        ignoresEdits = format == .avif || tracks.contains { $0.hasEditsWithoutDuration || $0.edits?.parts.isEmpty == false }
         guard let demuxer = av_find_input_format(format == .webm ? "matroska" : "mov") else {
             throw .unsupported(format, .container)
         }
@@ -59,8 +67,6 @@ final class ClipContainer {
         opening.pointee.io_open = { _, _, _, _, _ in gifreel_averror(EACCES) }
         var options: OpaquePointer?
         defer { av_dict_free(&options) }
-        // The edit list of an image sequence states how often it is played, and hides nothing (AV1 image file format §6).
-        let ignoresEdits = format == .avif || tracks.contains(where: \.hasEditsWithoutDuration)
         if ignoresEdits { av_dict_set(&options, "ignore_editlist", "1", 0) }
         // `avformat_open_input` frees the context if it fails.
         var opened: UnsafeMutablePointer<AVFormatContext>? = opening
@@ -94,6 +100,10 @@ final class ClipContainer {
         let taken = min(Int(count), bytes.count - position)
         guard let target, taken > 0, let base = bytes.baseAddress else { return gifreel_averror_eof }
         UnsafeMutableRawPointer(target).copyMemory(from: base + position, byteCount: taken)
+        // All ones mean an unknown size (RFC 8794 §6.2).
+        for place in hiddenSize where (position..<position + taken).contains(place) {
+            target[place - position] = place == hiddenSize.lowerBound ? 0xff >> UInt8(hiddenSize.count - 1) : 0xff
+        }
         position += taken
         return Int32(taken)
     }

@@ -9,6 +9,8 @@ struct ClipIndex: Sendable {
         let packet: Int
         /// The size of the packet in bytes.
         let size: Int
+        /// The time at which it is shown, by the edits.
+        var shown: Int64
         /// Whether decoding can begin with this frame.
         let isSync: Bool
         /// The duration in units of ``timescale``, set once all frames are known.
@@ -63,7 +65,7 @@ struct ClipIndex: Sendable {
             if isVP8, let data = packet.pointee.data, data[0] & 0x10 == 0 { continue }
             if mayHaveAlpha, ClipStream.addition(of: packet) != nil { hasAlpha = true }
             let size = Int(packet.pointee.size)
-            try frames.grow(by: Frame(time: time, packet: Int(packets), size: size, isSync: packet.pointee.isKey))
+            try frames.grow(by: Frame(time: time, packet: Int(packets), size: size, shown: time, isSync: packet.pointee.isKey))
             if time >= last.time { last = (time, packet.pointee.duration) }
         }
         reordering = Self.reordering(frames)
@@ -82,6 +84,13 @@ struct ClipIndex: Sendable {
         let boxes = container.boxes(of: stream)
         // The edit list of an image sequence states how often it is played.
         let edits = container.format == .avif ? nil : boxes?.edits
+        if container.ignoresEdits, let edits, !edits.parts.isEmpty {
+            let length = boxes?.length ?? 0
+            let end = length > 0 ? earliest &+ length : last.time &+ last.duration
+            let rest = show(edits.parts, until: end)
+            try setDelays(stream.pointee.time_base, from: 0, last: rest, isClip: true, limits: limits)
+            return
+        }
         let length = lastDuration(
             container, stream, from: earliest, length: boxes?.length ?? 0, edits, ofPacket: last.duration,
             hasHidden: hidden > 0)
@@ -94,6 +103,29 @@ struct ClipIndex: Sendable {
 
     /// Removes the frames before a time, and their durations.
     mutating func removeFrames(before time: Int64) { frames.removeAll { $0.time < time } }
+
+    /// Keeps the frames that begin within the edits. A part of the track that no edit shows lengthens the frame before.
+    ///
+    /// - Parameter end: The end of the track.
+    /// - Returns: The duration of the last frame.
+    private mutating func show(_ parts: [ISOTrack.Part], until end: Int64) -> Int64 {
+        var (kept, rest) = ([Frame](), frames[...])
+        var (now, last): (Int64, Int64) = (0, 0)
+        for part in parts {
+            if let start = part.start {
+                rest = rest.drop { $0.time < start }
+                for var frame in rest.prefix(while: { $0.time < start + part.length }) {
+                    frame.shown = now + frame.time - start
+                    kept.append(frame)
+                    rest.removeFirst()
+                }
+                last = now + max(0, min(part.length, end &- start))
+            }
+            now += part.length
+        }
+        frames = kept
+        return max(0, last - (kept.last?.shown ?? 0))
+    }
 
     /// Returns the reorder depth: the maximum number of frames that come before a frame and are shown after it.
     private static func reordering(_ frames: [Frame]) -> Int {
@@ -183,14 +215,14 @@ struct ClipIndex: Sendable {
         guard let newest = frames.last else { return }
         let (numerator, denominator) = (Int(max(1, base.num)), Int(max(1, base.den)))
         // In hundredths, rounded up. Beyond all limits, the exact number does not matter.
-        let seconds = (Double(newest.time) - Double(start) + Double(last)) * Double(numerator) / Double(denominator)
+        let seconds = (Double(newest.shown) - Double(start) + Double(last)) * Double(numerator) / Double(denominator)
         let hundredths = Int((min(max(0, seconds), 1e9) * 100 - 1e-6).rounded(.up))
         if isClip { try limits.check(.clipDuration, hundredths) }
         try limits.check(.duration, hundredths)
         guard seconds <= 1e9 else { throw .tooLarge(.duration, value: hundredths, maximum: limits.duration) }
         func fraction(_ index: Int) -> (Int, Int) {
-            let end = index + 1 < frames.count ? frames[index + 1].time : frames[index].time &+ last
-            let ticks = end &- (index == 0 ? start : frames[index].time)
+            let end = index + 1 < frames.count ? frames[index + 1].shown : frames[index].shown &+ last
+            let ticks = end &- (index == 0 ? start : frames[index].shown)
             let (units, overflow) = Int(max(0, ticks)).multipliedReportingOverflow(by: numerator)
             if overflow || units == 0 { return (overflow ? 0 : units, 1) }
             let common = greatestCommonDivisor(units, denominator)

@@ -75,7 +75,8 @@ final class ClipPictures {
         let tags = ClipColorTags(frame, track, format)
         conversion = Self.conversion(track, frame, tags, hasAlpha: alpha != nil)
         let colors = try ClipColors(frame, tags, format, bits: conversion?.bits ?? 8)
-        crop = container.matroska?.crop ?? MatroskaFile.Margins()
+        let aperture = format == .avif ? container.boxes(of: track)?.margins(colors.width, colors.height) : nil
+        crop = container.matroska?.crop ?? aperture ?? MatroskaFile.Margins()
         let shown = crop.window(colors.width, colors.height)
         let aspect = ClipOrientation.aspect(track, frame, in: container)
         let size = orientation.size(of: ClipOrientation.squared(shown.width, shown.height, aspect))

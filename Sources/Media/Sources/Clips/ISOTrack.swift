@@ -21,6 +21,8 @@ struct ISOTrack {
     let length: Int64
     /// Whether all samples are in fragments.
     private let isInFragments: Bool
+    /// The eight numbers of the clean aperture (ISO/IEC 14496-12 §12.1.4).
+    private let aperture: [UInt32]
     let edits: EditList?
     /// Whether it is a video without fragments whose edits have no duration. This means the whole track only in a movie with
     /// fragments (ISO/IEC 14496-12 §8.6.6), but players show such a video, too.
@@ -36,6 +38,16 @@ struct ISOTrack {
         let beginsEmpty: Bool
         /// How often the first edit is shown: 1 unless it repeats until the track ends (flag 1); nil for endless.
         let plays: UInt64?
+        /// The edits up to the last that shows something. Empty unless libavformat shows them wrongly: it repeats pictures in an empty
+        /// edit behind another, and with reordered pictures, it begins a second edit late.
+        let parts: [Part]
+    }
+
+    /// An edit, in units of the track.
+    struct Part {
+        /// The time of the media at which it begins; nil if it shows nothing.
+        let start: Int64?
+        let length: Int64
     }
 
     /// Whether some samples are encrypted (ISO/IEC 23001-7 §4.1).
@@ -81,12 +93,15 @@ struct ISOTrack {
         let table = ISOBoxes.first(path: "mdia.minf.stbl", in: body)
         let description = Self.description(table.flatMap { ISOBoxes.first("stsd", in: $0) })
         (descriptions, auxiliaryType) = (description.types, description.auxiliaryType)
-        (turns, mirror) = (description.turns, description.mirror)
+        (turns, mirror, aperture) = (description.turns, description.mirror, description.aperture)
         let ofTable = Self.length(table.flatMap { ISOBoxes.first("stts", in: $0) })
         length = hasFragments ? 0 : ofTable
         isInFragments = hasFragments && ofTable == 0
         edits = ISOBoxes.first(path: "edts.elst", in: body).flatMap {
-            Self.edits($0, movie: movie, duration: isEndless ? nil : duration)
+            let offsets = table.flatMap { ISOBoxes.first("ctts", in: $0) }
+            let isOther = hasFragments || handler != "vide" || Self.hasNegative(offsets)
+            return Self.edits(
+                $0, movie: movie, duration: isEndless ? nil : duration, media: isOther ? 0 : Self.timescale(of: body))
         }
         hasEditsWithoutDuration = !hasFragments && handler == "vide" && edits?.shown == 0
     }
@@ -125,11 +140,19 @@ struct ISOTrack {
         box.first == 1 ? Int64(clamping: ISOBoxes.wide(box, at)) : Int64(ISOBoxes.number(box, at))
     }
 
+    private struct Description {
+        var types: [String] = []
+        var auxiliaryType: String?
+        var turns: UInt8 = 0
+        var mirror: UInt8?
+        var aperture: [UInt32] = []
+    }
+
     /// Returns the types of the sample descriptions, and the properties in the first one.
     private static func description(
         _ list: UnsafeRawBufferPointer?
-    ) -> (types: [String], auxiliaryType: String?, turns: UInt8, mirror: UInt8?) {
-        var found: (types: [String], auxiliaryType: String?, turns: UInt8, mirror: UInt8?) = ([], nil, 0, nil)
+    ) -> Description {
+        var found = Description()
         guard let list, list.count > 8 else { return found }
         ISOBoxes.forEach(in: UnsafeRawBufferPointer(rebasing: list[8...])) { entry in
             found.types.append(entry.type)
@@ -138,6 +161,7 @@ struct ISOTrack {
                 ISOBoxes.forEach(in: UnsafeRawBufferPointer(rebasing: entry.body[78...])) { box in
                     switch box.type {
                     case "irot": found.turns = (box.body.first ?? 0) & 3
+                    case "clap": found.aperture = (0..<8).map { ISOBoxes.number(box.body, 4 * $0) }
                     case "imir": found.mirror = (box.body.first ?? 0) & 1
                     case "auxi": found.auxiliaryType = String(decoding: box.body.dropFirst(4).prefix { $0 != 0 }, as: UTF8.self)
                     default: break
@@ -148,6 +172,22 @@ struct ISOTrack {
             return found.types.count < 64
         }
         return found
+    }
+
+    /// Returns what the clean aperture cuts off an image of a size: at the right and below. As in Chromium, other apertures do not
+    /// count, because the whole image should be a part of the file, too (AV1 image file format §2.2.2).
+    func margins(_ width: Int, _ height: Int) -> MatroskaFile.Margins {
+        guard aperture.count == 8 else { return MatroskaFile.Margins() }
+        func shown(_ at: Int, of side: Int) -> Int? {
+            let (size, parts) = (Int(aperture[at]), Int(aperture[at + 1]))
+            let (offset, offsetParts) = (Int(Int32(bitPattern: aperture[at + 4])), Int(aperture[at + 5]))
+            guard parts > 0, offsetParts > 0, size % parts == 0, (1...side).contains(size / parts),
+                2 * offset == (size / parts - side) * offsetParts
+            else { return nil }
+            return size / parts
+        }
+        guard let columns = shown(0, of: width), let rows = shown(2, of: height) else { return MatroskaFile.Margins() }
+        return MatroskaFile.Margins(right: width - columns, bottom: height - rows)
     }
 
     /// Returns the sum of a table of durations (`stts`).
@@ -167,8 +207,20 @@ struct ISOTrack {
         return sum
     }
 
-    /// - Parameter duration: The duration of the track, in units of the movie; nil if endless.
-    private static func edits(_ list: UnsafeRawBufferPointer, movie: Int64, duration: UInt64?) -> EditList? {
+    /// Whether some composition offset is negative.
+    private static func hasNegative(_ table: UnsafeRawBufferPointer?) -> Bool {
+        guard let table, table.count >= 16 else { return false }
+        return stride(from: 12, through: table.count - 4, by: 8).contains { ISOBoxes.number(table, $0) >> 31 == 1 }
+    }
+
+    private static func timescale(of track: UnsafeRawBufferPointer) -> Int64 {
+        ISOBoxes.first(path: "mdia.mdhd", in: track).map { Int64(ISOBoxes.number($0, $0.first == 1 ? 20 : 12)) } ?? 0
+    }
+
+    /// - Parameters:
+    ///   - duration: The duration of the track, in units of the movie; nil if endless.
+    ///   - media: Units of the track per second; 0 for a track whose edits are left to libavformat.
+    private static func edits(_ list: UnsafeRawBufferPointer, movie: Int64, duration: UInt64?, media: Int64) -> EditList? {
         let isWide = list.first == 1
         let size = isWide ? 20 : 12
         let entries = min(Int(ISOBoxes.number(list, 4)), max(0, list.count - 8) / size)
@@ -176,9 +228,30 @@ struct ISOTrack {
         func length(_ index: Int) -> UInt64 {
             isWide ? ISOBoxes.wide(list, 8 + size * index) : UInt64(ISOBoxes.number(list, 8 + size * index))
         }
-        func isEmpty(_ index: Int) -> Bool {
+        func start(_ index: Int) -> Int64 {
             let at = 8 + size * index + (isWide ? 8 : 4)
-            return isWide ? ISOBoxes.wide(list, at) == UInt64.max : ISOBoxes.number(list, at) == UInt32.max
+            return isWide ? Int64(bitPattern: ISOBoxes.wide(list, at)) : Int64(Int32(bitPattern: ISOBoxes.number(list, at)))
+        }
+        func isEmpty(_ index: Int) -> Bool { start(index) == -1 }
+        /// The edits in units of the track, if each shows a later part of the media than those before.
+        func parts() -> [Part] {
+            guard movie > 0, media > 0, entries > 1 else { return [] }
+            var (found, end, now, count): ([Part], Int64, Int64, Int) = ([], 0, 0, 0)
+            for index in 0..<entries {
+                let (product, overflow) = Int64(clamping: length(index)).multipliedReportingOverflow(by: media)
+                let part = Part(start: isEmpty(index) ? nil : start(index), length: product / movie)
+                now += part.length / 2
+                guard !overflow, part.length > 0, now < 1 << 60 else { return [] }
+                if let start = part.start {
+                    // Edits are rounded to units of the movie.
+                    guard start >= max(0, end - media / movie - 1), start < 1 << 60 else { return [] }
+                    end = start + part.length
+                    count = found.count + 1
+                }
+                found.append(part)
+            }
+            let isPlain = entries == 1 || entries == 2 && found[0].start == nil
+            return isPlain ? [] : Array(found.prefix(count))
         }
         var shown: UInt64 = 0
         for index in 0..<entries where !isEmpty(index) {
@@ -191,6 +264,6 @@ struct ISOTrack {
             // The last play may be partial.
             plays = duration.flatMap { part == 0 ? nil : $0 / part + ($0 % part == 0 ? 0 : 1) }
         }
-        return EditList(shown: Int64(clamping: shown), timescale: movie, beginsEmpty: isEmpty(0), plays: plays)
+        return EditList(shown: Int64(clamping: shown), timescale: movie, beginsEmpty: isEmpty(0), plays: plays, parts: parts())
     }
 }

@@ -3,6 +3,9 @@ struct MatroskaFile {
     /// Whether the file ends within its header, its segment, or an element of a segment without a size.
     private(set) var isCutOff = false
     private(set) var video: Video?
+    /// The size of the segment if its clusters have none, which RFC 8794 §6.2 allows and libavformat only in a segment without a size.
+    private(set) var foreignSize: Range<Int>?
+    private var hasOpenClusters = false
 
     /// The properties of a video track.
     struct Video {
@@ -64,6 +67,8 @@ struct MatroskaFile {
     private struct Element {
         let identifier: UInt32
         let start: Int
+        /// The bytes that state the size.
+        let place: Range<Int>
         /// The size of the data; nil if unknown.
         let size: Int?
 
@@ -84,6 +89,7 @@ struct MatroskaFile {
         let isOpen = segment.size == nil
         if segment.end(within: bytes.count) > bytes.count { isCutOff = true }
         readSegment(bytes, segment.start..<min(bytes.count, segment.end(within: bytes.count)), isOpen: isOpen)
+        if hasOpenClusters, !isOpen { foreignSize = segment.place }
     }
 
     /// - Parameter isOpen: Whether the segment has no size, so that its last element ends with the file.
@@ -100,6 +106,7 @@ struct MatroskaFile {
             }
             if element.identifier == Identifier.cluster && element.size == nil {
                 // The elements of the cluster follow, up to the first that cannot belong to it.
+                hasOpenClusters = true
                 position = element.start
                 continue
             }
@@ -186,7 +193,8 @@ struct MatroskaFile {
         guard at + length <= end else { return nil }
         let unknown = UInt64(1) << UInt64(7 * length) - 1
         let value = bytes[at..<at + length].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } & unknown
-        return Element(identifier: identifier, start: at + length, size: value == unknown ? nil : Int(value))
+        let place = at..<at + length
+        return Element(identifier: identifier, start: place.upperBound, place: place, size: value == unknown ? nil : Int(value))
     }
 
     /// Whether bytes begin the head of an element of a segment or a cluster.
