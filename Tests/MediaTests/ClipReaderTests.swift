@@ -401,6 +401,24 @@ import Testing
         #expect(error(web) == .unsupported(.webm, .encryption))
     }
 
+    /// Chromium takes a statement without primaries, transfer function or matrix as none.
+    @Test(arguments: [
+        ("libx264 -pix_fmt yuv420p", "mp4"), ("libvpx", "webm"), ("libvpx-vp9", "mp4"), ("libvpx-vp9", "webm"),
+        ("libaom-av1 -cpu-used 8", "mp4"),
+    ])
+    func coloursThatAreStatedInPartAreThoseOfOtherClips(_ codec: String, _ fileExtension: String) throws {
+        func canvases(_ statement: String) throws -> [[UInt32]] {
+            let arguments = "-f lavfi -i testsrc2=s=96x64:r=10:d=0.1 -c:v \(codec) \(statement)".split(separator: " ")
+            return try Animation.compose(FFmpeg.make(arguments.map(String.init), fileExtension)).canvases
+        }
+        let unstated = try canvases("")
+        let parts = ["-color_primaries bt2020", "-color_trc smpte2084", "-color_primaries smpte432 -color_trc arib-std-b67"]
+        for part in parts + (codec == "libvpx" ? ["-colorspace bt709"] : []) {
+            let isSame = try canvases(part) == unstated
+            #expect(isSame, "\(part)")
+        }
+    }
+
     /// Other decoders show the colours of profile 5 in green and purple. Profiles with a compatible base layer are read.
     @Test(arguments: [(5, 0, true), (10, 0, true), (20, 0, true), (8, 1, false), (8, 4, false), (10, 1, false)])
     func coloursOfDolbyVisionAloneAreUnsupported(_ profile: UInt8, _ compatible: UInt8, _ isRefused: Bool) throws {

@@ -2,15 +2,18 @@ internal import CMedia
 
 /// The code points (ITU-T H.273) of a clip's colours, from the stream and its container; 2 means unspecified.
 ///
-/// Both may state them. Like Chromium, as measured with files whose statements differ, this code prefers one as a whole: for
-/// H.264 and HEVC the stream if it states all three, for AV1 the stream if it states a matrix, for VP8 and VP9 the container if
-/// it states a matrix. In an image sequence, the container takes precedence (ISO/IEC 23000-22 §7.3.6.4).
+/// Both may state them. Like Chromium, as measured with files whose statements differ, this code takes one as a whole: for VP8
+/// and VP9 the container's, for other codecs the stream's, if it states all three, or else the other. Of statements that lack
+/// one, only the matrix and the range count. In an image sequence, the container takes precedence (ISO/IEC 23000-22 §7.3.6.4),
+/// and the stream fills its gaps.
 struct ClipColorTags: Equatable {
     let primaries: UInt8
     let transfer: UInt8
     let matrix: UInt8
     /// Whether samples have full range; nil if it is not stated.
     let isFull: Bool?
+    /// Whether the colours are those of encoded outputs, or unspecified. Code points that do not count are compared, too.
+    let areThoseOfVideo: Bool
     private let isVideo: Bool
 
     private struct Statement {
@@ -36,33 +39,28 @@ struct ClipColorTags: Equatable {
     init(_ frame: UnsafeMutablePointer<AVFrame>, _ track: UnsafeMutablePointer<AVStream>, _ format: SourceFormat) {
         let (frame, parameters) = (frame.pointee, track.pointee.codecpar.pointee)
         var stream = Statement(frame.color_primaries, frame.color_trc, frame.colorspace, frame.color_range)
-        let container = Statement(
+        var container = Statement(
             parameters.color_primaries, parameters.color_trc, parameters.color_space, parameters.color_range)
-        let prefersStream: Bool
-        switch parameters.codec_id {
-        // libavcodec reports the clamping type of VP8 as the range (RFC 6386 §9.2).
-        case AV_CODEC_ID_VP8:
-            stream.isFull = nil
-            prefersStream = container.matrix == 2
-        case AV_CODEC_ID_VP9:
-            // In VP9, matrix 9 implies the primaries, too.
-            if stream.matrix == 9, stream.primaries == 2 { stream.primaries = 9 }
-            prefersStream = container.matrix == 2
-        case AV_CODEC_ID_AV1:
-            prefersStream = format == .avif ? container.matrix == 2 : stream.matrix != 2 || container.matrix == 2
-        default: prefersStream = stream.hasAll || container.matrix == 2
+        let isVideo = format.isVideo
+        var prefersStream = container.matrix == 2 || isVideo && stream.hasAll
+        if [AV_CODEC_ID_VP8, AV_CODEC_ID_VP9].contains(parameters.codec_id) {
+            // libavcodec reports the clamping type of VP8 as the range (RFC 6386 §9.2).
+            if parameters.codec_id == AV_CODEC_ID_VP8 { stream.isFull = nil }
+            // A matrix of VP9 implies the primaries and the transfer function, too.
+            if stream.matrix != 2 { (stream.primaries, stream.transfer) = (stream.matrix == 9 ? 9 : 1, 1) }
+            prefersStream = !container.hasAll
+            if prefersStream { container.matrix = 2 }
         }
         let (first, second) = prefersStream ? (stream, container) : (container, stream)
-        primaries = first.primaries == 2 ? second.primaries : first.primaries
-        transfer = first.transfer == 2 ? second.transfer : first.transfer
         matrix = first.matrix == 2 ? second.matrix : first.matrix
+        let stated = (
+            first.primaries == 2 ? second.primaries : first.primaries, first.transfer == 2 ? second.transfer : first.transfer
+        )
+        (primaries, transfer) = isVideo && !first.hasAll ? (2, 2) : stated
         isFull = first.isFull ?? second.isFull
-        isVideo = format.isVideo
-    }
-
-    /// Whether the colours are those of encoded outputs, or unspecified.
-    var areThoseOfVideo: Bool {
-        isFull != true && [1, 2].contains(matrix) && [1, 2].contains(primaries) && [1, 2, 13].contains(transfer)
+        self.isVideo = isVideo
+        areThoseOfVideo =
+            isFull != true && [1, 2].contains(matrix) && [1, 2].contains(stated.0) && [1, 2, 13].contains(stated.1)
     }
 
     /// Returns the luma coefficients of red and blue. Without a stated matrix, they depend on the height, as in players.
