@@ -52,7 +52,8 @@ struct PurgeTablesTests {
         func isUsed(_ boot: String) throws -> Bool {
             try ledger.write(.normal) { database in
                 let tables = PurgeTables(database)
-                try tables.setClock(SharedClock.Sample(earliest: 1, latest: 2, monotonic: 3), ofBoot: boot, part: 3, nodes: ["n"])
+                let sample = SharedClock.Sample(earliest: 1, latest: 2, monotonic: 3)
+                try tables.setClock(sample, ofBoot: boot, part: 3, nodes: ["n"])
                 return try tables.clock(ofBoot: boot) != nil
             }
         }
