@@ -32,9 +32,12 @@ final class NodeRegistry: Sendable {
         var joined = StreamID.zero
         /// See ``LiveNode/position``.
         var position = StreamID.zero
-        /// The nodes that were known before the connection was lost, or to a former process, and the time until which they count as
-        /// live: the server may have lost them without their knowledge.
+        /// The nodes that were known before the connection was lost, and the time until which they count as live: the server may
+        /// have lost them without their knowledge.
         var expected: (names: Set<String>, end: Duration) = ([], .zero)
+        /// The nodes that a former process knew. They count as live for as long, or until they are listed: the list then says when
+        /// they leave.
+        var former: Set<String> = []
     }
 
     /// The largest number of names that are read from the list of nodes.
@@ -83,9 +86,9 @@ final class NodeRegistry: Sendable {
         state.withLock { $0.knownNodes = Set($0.knownNodes).union([name, other]).sorted() }
     }
 
-    /// Counts nodes that a former process knew as live, until ``reconnected()`` bounds the time.
+    /// Counts nodes that a former process knew as live. The time begins with ``reconnected()``.
     func expect(_ nodes: some Sequence<String>) {
-        state.withLock { $0.expected = (Set(nodes), .seconds(Int64.max)) }
+        state.withLock { $0.former = Set(nodes) }
     }
 
     /// Counts the known nodes as live until they must have noticed the loss: the server may be a different one.
@@ -155,9 +158,12 @@ final class NodeRegistry: Sendable {
         }
         let listed = nodes.map(\.name)
         let live = state.withLock { state in
-            // Once a node is listed again, the list says when it leaves.
-            if time.now >= state.expected.end { state.expected.names = [] } else { state.expected.names.subtract(listed) }
-            let live = listed + state.expected.names.sorted()
+            state.former.subtract(listed)
+            if time.now >= state.expected.end {
+                state.expected.names = []
+                if state.expected.end > .zero { state.former = [] }
+            }
+            let live = listed + state.expected.names.union(state.former).subtracting(listed).sorted()
             (state.knownNodes, state.live) = (live, nodes)
             return live
         }
