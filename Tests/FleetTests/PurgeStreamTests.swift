@@ -143,6 +143,21 @@ import Testing
         #expect(report.nodes == 2 && report.acknowledged == 1)
     }
 
+    @Test func aNodeThatLeavesIsNotWaitedForByOneThatStartedAgain() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        timings.nodeLifetime = .seconds(60)
+        let one = try TestNode("one", server.unixAddress, timings: timings)
+        try await one.joined()
+        let folder = try await folderOfAbsentNode(one, server)
+        let two = try TestNode("two", server.unixAddress, folder: folder, timings: timings)
+        try await two.joined()
+        await one.cluster.leave()
+        let report = await two.cluster.purger.broadcast(.url(url))
+        #expect(report.nodes == 1 && report.acknowledged == 1)
+    }
+
     @Test func aPurgeMadeAloneIsIncompleteUntilEveryNodeHasAppliedIt() async throws {
         let server = try await RedisServer(isDurable: true)
         defer { server.stop() }

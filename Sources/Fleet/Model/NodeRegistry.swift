@@ -35,8 +35,8 @@ final class NodeRegistry: Sendable {
         /// The nodes that were known before the connection was lost, and the time until which they count as live: the server may
         /// have lost them without their knowledge.
         var expected: (names: Set<String>, end: Duration) = ([], .zero)
-        /// The nodes that a former process knew. They count as live for as long, or until they are listed: the list then says when
-        /// they leave.
+        /// The nodes that a former process knew. They count as live until the same time, or until they are listed: from then on,
+        /// the list says when they leave.
         var former: Set<String> = []
     }
 
@@ -159,10 +159,8 @@ final class NodeRegistry: Sendable {
         let listed = nodes.map(\.name)
         let live = state.withLock { state in
             state.former.subtract(listed)
-            if time.now >= state.expected.end {
-                state.expected.names = []
-                if state.expected.end > .zero { state.former = [] }
-            }
+            // Before the first connection, the time has not begun.
+            if state.expected.end > .zero, time.now >= state.expected.end { (state.expected.names, state.former) = ([], []) }
             let live = listed + state.expected.names.union(state.former).subtracting(listed).sorted()
             (state.knownNodes, state.live) = (live, nodes)
             return live

@@ -65,7 +65,7 @@ package final class Cluster: Sendable {
         registry = NodeRegistry(context)
         let purger = ClusterPurger(context, reading: stream, registry, cache, disk, handlers)
         // The clock must be restored before the first purge and the first fetch.
-        purger.restoreClock()
+        purger.restore()
         self.purger = purger
         leases = LeaseTable(context, cache.purges, executor: executor)
         flights = FlightTable(context, cache.purges, leases: leases) { purger.isTakingPart }
@@ -131,7 +131,7 @@ package final class Cluster: Sendable {
         if wasTakingPart {
             // The next process counts the nodes that are live now.
             _ = try? await registry.liveNodes(context)
-            await purger.saveClock()
+            await purger.save()
         }
         await prewarm.leave()
         await registry.remove(registry.name, context)
@@ -241,7 +241,7 @@ package final class Cluster: Sendable {
             }
             try? await purger.askTime(context)
             // If heartbeats waited for a disk that stalls, purges would complete without this node.
-            if purger.isTakingPart { Task(executorPreference: executor) { await self.purger.saveClock() } }
+            if purger.isTakingPart { Task(executorPreference: executor) { await self.purger.save() } }
             beats += 1
             // For reports only: a purge looks up the nodes itself.
             if beats.isMultiple(of: timings.beatsPerLook) {

@@ -71,7 +71,7 @@ package final class ClusterPurger: Sendable {
     private let state = Mutex(State())
     private let waiters = Mutex<[StreamID: AsyncSignal]>([:])
     private let writes = Waiters()
-    private let isSavingClock = Atomic(false)
+    private let isSaving = Atomic(false)
     private let context: ClusterContext
     /// The stream over the connection of commands.
     private let stream: PurgeStream
@@ -104,8 +104,8 @@ package final class ClusterPurger: Sendable {
         self.handlers = handlers
     }
 
-    /// Restores the cluster's clock and the live nodes as saved by a former process. Blocks.
-    func restoreClock() {
+    /// Restores what a former process has saved of the cluster: its clock and its live nodes. Blocks.
+    func restore() {
         let former = try? cache.ledger.read { try (PurgeTables($0).nodes(), PurgeTables($0).clock(ofBoot: ClusterTime.boot)) }
         guard let (nodes, clock) = former else { return }
         registry.expect(nodes.dropFirst())
@@ -291,7 +291,7 @@ package final class ClusterPurger: Sendable {
                 if let name = state.withLock({ $0.formerName.take() }), name != registry.name {
                     await registry.remove(name, followed.context)
                 }
-                saveClock {}
+                save {}
                 onReady()
             }
             guard !Task.isCancelled, hasJoined ? isTakingPart : registry.isRegistered,
@@ -513,14 +513,14 @@ package final class ClusterPurger: Sendable {
         }
     }
 
-    /// Saves the state of the cluster's clock for the next process, and that this node and the others take part now. Returns at once if the
-    /// disk has not saved an earlier state yet.
-    func saveClock() async {
-        await withCheckedContinuation { continuation in saveClock { continuation.resume() } }
+    /// Saves for the next process the state of the cluster's clock, the live nodes, and that this node takes part now. Returns at
+    /// once if the disk has not saved an earlier state yet.
+    func save() async {
+        await withCheckedContinuation { continuation in save { continuation.resume() } }
     }
 
-    private func saveClock(_ completion: @escaping @Sendable () -> Void) {
-        guard let sample = cache.sharedClock.saved, !isSavingClock.exchange(true, ordering: .relaxed) else {
+    private func save(_ completion: @escaping @Sendable () -> Void) {
+        guard let sample = cache.sharedClock.saved, !isSaving.exchange(true, ordering: .relaxed) else {
             return completion()
         }
         let now = cache.sharedClock.monotonic
@@ -529,11 +529,11 @@ package final class ClusterPurger: Sendable {
             try? cache.ledger.write(.normal) {
                 try PurgeTables($0).setClock(sample, ofBoot: ClusterTime.boot, part: now, nodes: nodes)
             }
-            isSavingClock.store(false, ordering: .relaxed)
+            isSaving.store(false, ordering: .relaxed)
             completion()
         }
         guard !disk.submit(work) else { return }
-        isSavingClock.store(false, ordering: .relaxed)
+        isSaving.store(false, ordering: .relaxed)
         completion()
     }
 
