@@ -278,8 +278,7 @@ import Testing
         }
     }
 
-    /// As in Chromium: an aperture with another origin hides a part of an image that the file should contain whole, too (AV1 image
-    /// file format §2.2.2).
+    /// As in Chromium: an aperture with another origin needs the whole image in the same file (AV1 image file format §2.2.3).
     @Test(arguments: [
         ([48, 1, 40, 1, -24, 1, -4, 1], 48, 40), ([96, 2, 48, 1, -48, 2, 0, 1], 48, 48), ([48, 1, 40, 1, 0, 1, 0, 1], 96, 48),
     ])

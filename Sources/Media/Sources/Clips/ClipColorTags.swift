@@ -3,8 +3,8 @@ internal import CMedia
 /// The code points (ITU-T H.273) of a clip's colours, from the stream and its container; 2 means unspecified.
 ///
 /// Both may state them. Like Chromium, as measured with files whose statements differ, this code takes one as a whole: for VP8
-/// and VP9 the container's, for other codecs the stream's, if it states all three, or else the other. Of statements that lack
-/// one, only the matrix and the range count. In an image sequence, the container takes precedence (ISO/IEC 23000-22 §7.3.6.4),
+/// and VP9 the container's, for other codecs the stream's, if it states all three, or else the other. Of a statement that lacks
+/// some, only the matrix and the range count. In an image sequence, the container takes precedence (ISO/IEC 23000-22 §7.3.6.4),
 /// and the stream fills its gaps.
 struct ClipColorTags: Equatable {
     let primaries: UInt8
@@ -12,7 +12,7 @@ struct ClipColorTags: Equatable {
     let matrix: UInt8
     /// Whether samples have full range; nil if it is not stated.
     let isFull: Bool?
-    /// Whether the colours are those of encoded outputs, or unspecified. Code points that do not count are compared, too.
+    /// Whether the colours are those of encoded outputs, or unspecified. Considers even code points that do not count.
     let areThoseOfVideo: Bool
     private let isVideo: Bool
 
@@ -53,14 +53,14 @@ struct ClipColorTags: Equatable {
         }
         let (first, second) = prefersStream ? (stream, container) : (container, stream)
         matrix = first.matrix == 2 ? second.matrix : first.matrix
-        let stated = (
-            first.primaries == 2 ? second.primaries : first.primaries, first.transfer == 2 ? second.transfer : first.transfer
-        )
-        (primaries, transfer) = isVideo && !first.hasAll ? (2, 2) : stated
+        let statedPrimaries = first.primaries == 2 ? second.primaries : first.primaries
+        let statedTransfer = first.transfer == 2 ? second.transfer : first.transfer
+        (primaries, transfer) = isVideo && !first.hasAll ? (2, 2) : (statedPrimaries, statedTransfer)
         isFull = first.isFull ?? second.isFull
         self.isVideo = isVideo
         areThoseOfVideo =
-            isFull != true && [1, 2].contains(matrix) && [1, 2].contains(stated.0) && [1, 2, 13].contains(stated.1)
+            isFull != true && [1, 2].contains(matrix) && [1, 2].contains(statedPrimaries)
+            && [1, 2, 13].contains(statedTransfer)
     }
 
     /// Returns the luma coefficients of red and blue. Without a stated matrix, they depend on the height, as in players.

@@ -17,7 +17,7 @@ final class ClipContainer {
 
     private let bytes: UnsafeRawBufferPointer
     private let tracks: [ISOTrack]
-    /// The bytes of a size that libavformat reads as unknown.
+    /// The bytes of a size that libavformat is to read as unknown.
     private let hiddenSize: Range<Int>
     /// Whether libavformat ignores the edit lists.
     let ignoresEdits: Bool
@@ -37,7 +37,7 @@ final class ClipContainer {
             // libavformat 61 rejects it, too.
             if let video = file.video, video.isCutAway { throw .corrupt(format, .header) }
             (self.bytes, matroska, isCutOff, tracks) = (bytes, file.video, file.isCutOff, [])
-            hiddenSize = file.foreignSize ?? 0..<0
+            hiddenSize = file.hiddenSize ?? 0..<0
         } else {
             // libavformat rejects a file whose last fragment is cut off in its head.
             let end = ISOFile.end(of: bytes)

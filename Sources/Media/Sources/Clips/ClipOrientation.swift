@@ -88,3 +88,17 @@ struct ClipOrientation {
         return (width, max(1, Int((Double(height) / ratio).rounded())))
     }
 }
+
+/// What a container cuts off a picture, in pixels.
+struct CropMargins: Equatable {
+    var left = 0
+    var top = 0
+    var right = 0
+    var bottom = 0
+
+    /// Returns the part of a picture within the margins. Margins that leave nothing are ignored.
+    func window(_ width: Int, _ height: Int) -> Rectangle {
+        let rest = Rectangle(x: left, y: top, width: width - left - right, height: height - top - bottom)
+        return rest.width > 0 && rest.height > 0 ? rest : Rectangle(x: 0, y: 0, width: width, height: height)
+    }
+}

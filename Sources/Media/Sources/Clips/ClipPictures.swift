@@ -11,7 +11,7 @@ final class ClipPictures {
     private let alpha: ClipStream?
     private let alphaIsAddition: Bool
     private let isPremultiplied: Bool
-    private let crop: MatroskaFile.Margins
+    private let crop: CropMargins
     private let orientation: ClipOrientation
     private var colors: ClipColors
     private var alphaColors: ClipColors?
@@ -76,7 +76,7 @@ final class ClipPictures {
         conversion = Self.conversion(track, frame, tags, hasAlpha: alpha != nil)
         let colors = try ClipColors(frame, tags, format, bits: conversion?.bits ?? 8)
         let aperture = format == .avif ? container.boxes(of: track)?.margins(colors.width, colors.height) : nil
-        crop = container.matroska?.crop ?? aperture ?? MatroskaFile.Margins()
+        crop = container.matroska?.crop ?? aperture ?? CropMargins()
         let shown = crop.window(colors.width, colors.height)
         let aspect = ClipOrientation.aspect(track, frame, in: container)
         let size = orientation.size(of: ClipOrientation.squared(shown.width, shown.height, aspect))
@@ -89,7 +89,7 @@ final class ClipPictures {
         uprightSize = turned
         words = try HeapBuffer(count: size.width * size.height)
         let isSized = size == (colors.width, colors.height)
-        let isWhole = crop == MatroskaFile.Margins() && orientation.isIdentity
+        let isWhole = crop == CropMargins() && orientation.isIdentity
         let hasPlanes = conversion == nil && isSized && isWhole && alphaTrack == nil && !index.hasAlpha
         siting = hasPlanes ? ClipColors.siting(frame, tags, format) : nil
         planes = try ClipPlanes()

@@ -175,9 +175,9 @@ struct ISOTrack {
     }
 
     /// Returns what the clean aperture cuts off an image of a size: at the right and below. As in Chromium, other apertures do not
-    /// count, because the whole image should be a part of the file, too (AV1 image file format §2.2.2).
-    func margins(_ width: Int, _ height: Int) -> MatroskaFile.Margins {
-        guard aperture.count == 8 else { return MatroskaFile.Margins() }
+    /// count, because they need the whole image in the same file (AV1 image file format §2.2.3).
+    func margins(_ width: Int, _ height: Int) -> CropMargins {
+        guard aperture.count == 8 else { return CropMargins() }
         func shown(_ at: Int, of side: Int) -> Int? {
             let (size, parts) = (Int(aperture[at]), Int(aperture[at + 1]))
             let (offset, offsetParts) = (Int(Int32(bitPattern: aperture[at + 4])), Int(aperture[at + 5]))
@@ -186,8 +186,8 @@ struct ISOTrack {
             else { return nil }
             return size / parts
         }
-        guard let columns = shown(0, of: width), let rows = shown(2, of: height) else { return MatroskaFile.Margins() }
-        return MatroskaFile.Margins(right: width - columns, bottom: height - rows)
+        guard let columns = shown(0, of: width), let rows = shown(2, of: height) else { return CropMargins() }
+        return CropMargins(right: width - columns, bottom: height - rows)
     }
 
     /// Returns the sum of a table of durations (`stts`).

@@ -3,8 +3,9 @@ struct MatroskaFile {
     /// Whether the file ends within its header, its segment, or an element of a segment without a size.
     private(set) var isCutOff = false
     private(set) var video: Video?
-    /// The size of the segment if its clusters have none, which RFC 8794 §6.2 allows and libavformat only in a segment without a size.
-    private(set) var foreignSize: Range<Int>?
+    /// The bytes of the segment's size if its clusters have none. RFC 8794 §6.2 allows this, libavformat only in a segment without a
+    /// size.
+    private(set) var hiddenSize: Range<Int>?
     private var hasOpenClusters = false
 
     /// The properties of a video track.
@@ -12,7 +13,7 @@ struct MatroskaFile {
         fileprivate(set) var hasAlpha = false
         fileprivate(set) var isEncrypted = false
         /// The hidden columns and rows at each side.
-        fileprivate(set) var crop = Margins()
+        fileprivate(set) var crop = CropMargins()
         fileprivate var size = (width: 0, height: 0)
         fileprivate var display = (width: 0, height: 0, unit: 0)
         fileprivate var stereoMode = 0
@@ -32,19 +33,6 @@ struct MatroskaFile {
             // The display size is that of one view, and a picture may contain two (RFC 9559 §18.10).
             let (columns, rows) = ([1, 8, 9, 11].contains(stereoMode) ? 2 : 1, [2, 3, 6, 7].contains(stereoMode) ? 2 : 1)
             return (columns * display.width * height, rows * display.height * width)
-        }
-    }
-
-    struct Margins: Equatable {
-        var left = 0
-        var top = 0
-        var right = 0
-        var bottom = 0
-
-        /// Returns the part of a picture within the margins. Margins that leave nothing are ignored.
-        func window(_ width: Int, _ height: Int) -> Rectangle {
-            let rest = Rectangle(x: left, y: top, width: width - left - right, height: height - top - bottom)
-            return rest.width > 0 && rest.height > 0 ? rest : Rectangle(x: 0, y: 0, width: width, height: height)
         }
     }
 
@@ -89,7 +77,7 @@ struct MatroskaFile {
         let isOpen = segment.size == nil
         if segment.end(within: bytes.count) > bytes.count { isCutOff = true }
         readSegment(bytes, segment.start..<min(bytes.count, segment.end(within: bytes.count)), isOpen: isOpen)
-        if hasOpenClusters, !isOpen { foreignSize = segment.place }
+        if hasOpenClusters, !isOpen { hiddenSize = segment.place }
     }
 
     /// - Parameter isOpen: Whether the segment has no size, so that its last element ends with the file.
