@@ -165,7 +165,7 @@ package final class PurgeIndex: Sendable {
         state.withLock { $0.floorTime = max($0.floorTime, time) }
     }
 
-    /// Stops covering rows, because the database is empty.
+    /// Notes that no purge has rows left, because the database is empty.
     func forgetRows() {
         state.withLock { state in
             state.unswept = []
@@ -213,7 +213,7 @@ package final class PurgeIndex: Sendable {
 
     // MARK: Questions
 
-    /// Whether any row may be covered.
+    /// Whether any row of the current state of the database may be covered.
     var hasUnswept: Bool { unsweptCount.load(ordering: .acquiring) > 0 }
 
     func unsweptRows() -> [PurgeTable.Row] {
@@ -224,15 +224,15 @@ package final class PurgeIndex: Sendable {
         }
     }
 
-    /// Whether a row is covered by a purge that came after it.
+    /// Whether a row is covered by a purge that came after it. Considers swept purges, too: a reader may have read the row from the
+    /// state of the database before the sweep.
     ///
     /// - Parameters:
     ///   - sourceURL: Nil for an upload.
     ///   - sequence: The row's sequence.
     ///   - began: When its work began, in milliseconds of the cluster's clock.
     func covers(_ sourceURL: String?, _ object: ObjectID?, _ sequence: Int64, began: Int64) -> Bool {
-        guard hasUnswept else { return false }
-        return state.withLock { Self.contains($0, sourceURL, object) { $0.covers(sequence, began) } }
+        state.withLock { Self.contains($0, sourceURL, object) { $0.covers(sequence, began) } }
     }
 
     /// Whether a purge that covers the rendition came after `epoch`.

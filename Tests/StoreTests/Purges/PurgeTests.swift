@@ -296,6 +296,23 @@ import Testing
         #expect(cache.purges.isKnown(earlier.token))
     }
 
+    /// The reader compares its row with the purges after the sweep has ended.
+    @Test func aReaderOfAnOlderStateFindsNothingThatASweptPurgeCovers() async throws {
+        let cache = try Cache.open(directory)
+        defer { cache.close() }
+        let key = AliasKey.test("https://a/")
+        try await cache.put([1], url: "https://a/")
+        let found = try cache.ledger.read { database in
+            let tables = CacheTables(database, cache.purges)
+            let before = try tables.aliasRow(key)
+            _ = cache.apply([.test(.url("https://a/"), madeAt: 1 << 50)])
+            return (before: before, after: try tables.aliasRow(key))
+        }
+        #expect(!cache.purges.hasUnswept)
+        #expect(found.before != nil)
+        #expect(found.after == nil)
+    }
+
     @Test func aNodeWithoutTheClusterSClockTakesNothingForNewer() async throws {
         let cache = try Cache.open(directory)
         defer { cache.close() }
