@@ -143,6 +143,20 @@ import Testing
         #expect(report.nodes == 2 && report.acknowledged == 1)
     }
 
+    @Test func aNodeThatJoinsIsKnownToTheNextProcessBeforeAHeartbeat() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        (timings.beatInterval, timings.nodeLifetime) = (.seconds(3600), .seconds(10_000))
+        let one = try TestNode("one", server.unixAddress, timings: timings)
+        try await one.joined()
+        let two = try TestNode("two", server.unixAddress, timings: timings)
+        try await two.joined()
+        try await waitUntil("both are saved") {
+            try one.cache.ledger.read { try PurgeTables($0).nodes() } == [one.cluster.name, two.cluster.name]
+        }
+    }
+
     @Test func aNodeThatLeavesIsNotWaitedForByOneThatStartedAgain() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

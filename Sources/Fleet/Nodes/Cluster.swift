@@ -190,7 +190,10 @@ package final class Cluster: Sendable {
             handlers.onFailure(sourceURL, record) { [cache] in record.isCurrent(sourceURL, cache.purges) }
         case .acknowledged(let id): purger.received(id)
         case .prewarm: prewarm.arrivals.signal()
-        case .registered(let node): registry.registered(node)
+        case .registered(let node):
+            registry.registered(node)
+            // A process that starts before the next heartbeat has to know the node.
+            if purger.isTakingPart { Task(executorPreference: executor) { await self.purger.save() } }
         case nil: context.meter.count(.nonsense("a message of an unknown form"))
         }
     }
