@@ -207,6 +207,7 @@ import Testing
             var finished: [PrewarmTicket] = []
             var removed: Set<String> = []
             var asked: [String] = []
+            var claims = 0
         }
 
         typealias Fault = Never
@@ -217,14 +218,17 @@ import Testing
         var finished: [String] { state.withLock { $0.finished.map(\.list) } }
         /// The lists whose reports were asked for.
         var asked: [String] { state.withLock { $0.asked } }
+        /// The number of attempts to claim entries.
+        var claims: Int { state.withLock { $0.claims } }
 
-        func add(_ order: PrewarmOrder) {
+        /// - Parameter isNew: Whether runners learn of the list; not if its entries were claimed by a node that has died since.
+        func add(_ order: PrewarmOrder, isNew: Bool = true) {
             state.withLock { state in
                 for (number, payload) in order.payloads.enumerated() {
                     state.tickets.append(PrewarmTicket(id: "\(number)", list: order.id, payload: payload))
                 }
             }
-            arrivals.signal()
+            if isNew { arrivals.signal() }
         }
 
         func remove(_ list: String) {
@@ -236,6 +240,7 @@ import Testing
 
         func claim(_ count: Int, except lists: Set<String>) async -> [PrewarmTicket] {
             state.withLock { state in
+                state.claims += 1
                 let claimed = state.tickets.filter { !lists.contains($0.list) }.prefix(count)
                 state.tickets.removeAll { claimed.contains($0) }
                 return Array(claimed)
@@ -270,6 +275,18 @@ import Testing
         defer { runner.stop() }
         try await waitUntil("the other list") { lists.finished == Array(repeating: "other", count: 9) }
         #expect(origin.count("busy.test") == 2)
+    }
+
+    @Test func aNodeThatHasStartedTakesTheEntriesOfADeadNodeSoon() async throws {
+        defer { cache.close() }
+        let lists = OrderedLists()
+        let runner = PrewarmRunner(concurrency: 4, meter: meter)
+        let prewarmer = Prewarmer(pipeline: { [pipeline] in pipeline }, describe: { .init(code: "", detail: "\($0)") })
+        runner.start(lists, prewarmer) { _, _, ended in ended() }
+        defer { runner.stop() }
+        try await waitUntil("the first claim") { lists.claims > 0 }
+        lists.add(order("dead", ["https://other.test/0.gif"]), isNew: false)
+        try await waitUntil("the entry", within: .seconds(20)) { lists.finished == ["dead"] }
     }
 
     @Test func aListAtItsConcurrencyDelaysNoOtherAndItsWaitingEntriesEndWithIt() async throws {

@@ -51,8 +51,8 @@ final class PrewarmRunner: Sendable {
         /// The places of the entries in progress or in a pause, by list.
         var places: [String: EntryPlaces] = [:]
         var loop: Task<Void, Never>?
-        /// When a list was added or an entry ended; nil before the first.
-        var lastActivity: ContinuousClock.Instant?
+        /// When a list was added or an entry ended, or this node started: it may have ended with claims on entries.
+        var lastActivity = ContinuousClock.now
 
         /// The lists with entries that have to wait for others of their list, and those with many that wait.
         var fullLists: Set<String> {
@@ -206,7 +206,7 @@ final class PrewarmRunner: Sendable {
     }
 
     private var pollInterval: Duration {
-        let isBusy = state.withLock { $0.lastActivity.map { .now - $0 < Self.busyPeriod } ?? false }
+        let isBusy = state.withLock { .now - $0.lastActivity < Self.busyPeriod }
         return isBusy ? Self.busyPollInterval : Self.idlePollInterval
     }
 }
