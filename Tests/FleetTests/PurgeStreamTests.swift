@@ -481,6 +481,31 @@ import Testing
         #expect(await back.cluster.flights.findOrLead("a1", sourceURL: "https://origin.test/3").lease != nil)
     }
 
+    @Test(arguments: [["DEL", "{test}:v1:purges"], ["XTRIM", "{test}:v1:purges", "MAXLEN", "0"]])
+    func aRecordFromBeforeAStreamThatWasRemovedIsNotUsed(_ removal: [String]) async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let one = try TestNode("one", server.unixAddress)
+        try await one.joined()
+        let folder = try await folderOfAbsentNode(one, server)
+        let lease = try #require(await one.cluster.flights.findOrLead("a1", sourceURL: url).lease)
+        #expect(await lease.complete(.test("old"), lifetime: .seconds(60)))
+        _ = await one.cluster.purger.broadcast(.url(url))
+        _ = try server.run(removal)
+        let back = try TestNode("two", server.unixAddress, folder: folder)
+        try await back.joined()
+        #expect(await back.cluster.flights.findOrLead("a1", sourceURL: url).lease != nil)
+        // What was made since is shared.
+        let current = try #require(await back.cluster.flights.findOrLead("a2", sourceURL: url).lease)
+        #expect(await current.complete(.test("new"), lifetime: .seconds(60)))
+        let new = try TestNode("three", server.unixAddress)
+        try await new.joined()
+        guard case .found = await new.cluster.flights.findOrLead("a2", sourceURL: url) else {
+            Issue.record("a record from after the stream began is not used")
+            return
+        }
+    }
+
     @Test func aNodeHasCertainlyMissedPurgesWhereTheStreamIsAnotherAndWasTrimmed() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

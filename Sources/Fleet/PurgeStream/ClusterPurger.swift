@@ -298,7 +298,7 @@ package final class ClusterPurger: Sendable {
                 state.withLock({ $0.connections == connection })
             else { return }
             let (entries, isTrimmed) = try await followed.newEntries(after: position)
-            if isTrimmed { await missed(.certain, isReported: true, isTrimmed: true) }
+            if isTrimmed { await missed(.certain, isReported: true) }
             try await apply(entries, areMissed: false)
             try await addPending()
         }
@@ -311,14 +311,14 @@ package final class ClusterPurger: Sendable {
 
     /// Applies the stream's entries that this node does not know, and marks purges that the stream has lost to be added again.
     private func catchUp(_ saved: PurgePosition) async throws(RedisError) {
-        let first = try await followed.oldest()
+        let first = try await followed.oldest(at: cache.sharedClock.latest)
         let identity = first.text("s") ?? ""
         let isSame = saved.stream == identity
         let reaches = isSame && (first.isGenesis || first.id <= saved.id)
         if !reaches {
             // A trimmed stream has lost entries that this node has never seen, whichever stream it followed before.
             let gap: MissedPurges = isSame || !first.isGenesis ? .certain : .possible
-            await missed(gap, isReported: !saved.stream.isEmpty, isTrimmed: !first.isGenesis)
+            await missed(gap, isReported: !saved.stream.isEmpty, until: first.isGenesis ? first.time ?? 0 : .max)
         }
         // Read before the pages, because purges added meanwhile are not lost.
         let sent = await read { try PurgeTable($0).latestSent(limit: Self.repeatedLimit) } ?? []
@@ -337,7 +337,7 @@ package final class ClusterPurger: Sendable {
             isPage = page.count == PurgeStream.pageSize
         }
         // The server has lost the stream's end, so entries with ids before the position may be new, and may have been trimmed.
-        if !passesPosition { await missed(.certain, isReported: true, isTrimmed: true) }
+        if !passesPosition { await missed(.certain, isReported: true) }
         let lost = sent.filter { purge in
             guard !tokens.contains(purge.token) else { return false }
             // A trimmed purge is not lost.
@@ -358,18 +358,17 @@ package final class ClusterPurger: Sendable {
         }
     }
 
-    /// - Parameter isTrimmed: Whether the stream no longer contains purges that it once had.
-    private func missed(_ gap: MissedPurges, isReported: Bool, isTrimmed: Bool) async {
+    /// - Parameter end: When the stream that this node follows now was begun, if it was not trimmed: purges may be missed until then.
+    private func missed(_ gap: MissedPurges, isReported: Bool, until end: Int64 = .max) async {
         if isReported {
             meter.update { $0.revalidations += 1 }
             handlers.onEvent(.revalidating)
         }
-        // Records of other nodes from before the gap may be older than a purge that this node does not know.
-        if isTrimmed {
-            let time = cache.sharedClock.latest
-            cache.purges.distrust(until: time)
-            await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
-        }
+        // Records of other nodes from before the gap's end may be older than a purge that this node does not know. They outlive a
+        // stream that was removed.
+        let time = min(cache.sharedClock.latest, end)
+        cache.purges.distrust(until: time)
+        await cache.record { try PurgeTable($0).raiseFloor(toTime: time) }
         await handlers.revalidate(gap)
     }
 

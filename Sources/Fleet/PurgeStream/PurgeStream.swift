@@ -17,13 +17,15 @@ struct PurgeStream: Sendable {
     // MARK: Reading
 
     /// Returns the oldest entry. Creates the stream if it does not exist.
-    func oldest() async throws(RedisError) -> StreamEntry {
+    ///
+    /// - Parameter now: The latest possible time in milliseconds of the cluster's clock.
+    func oldest(at now: Int64) async throws(RedisError) -> StreamEntry {
         for id in ["0-1", "*"] {
             if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
             // Fails if another node was faster, or if a stream was emptied, which then continues with later ids.
             let identity = Hex.encode(UInt128.random(in: .min ... .max))
             _ = try await context.run(
-                RedisCommand(.statusOrBytes, ["XADD", keys.purges, id, "k", StreamEntry.genesis, "s", identity]))
+                RedisCommand(.statusOrBytes, ["XADD", keys.purges, id, "k", StreamEntry.genesis, "s", identity, "t", now]))
         }
         guard let first = try await range("XRANGE", "-", "+", count: 1).first else {
             throw .nonsense("a stream without entries after one was added")
@@ -160,11 +162,14 @@ extension StreamEntry {
     /// An entry without a token comes from a node of an older version, which added it when the purge was accepted.
     var purge: Purge? {
         guard let scope = text("k").flatMap({ PurgeScope(kind: $0, argument: text("v") ?? "") }) else { return nil }
-        let time = text("t").flatMap { Int64($0) }.flatMap { (0...Self.maxTime).contains($0) ? $0 : nil }
         return Purge(
             scope, madeAt: time ?? min(Int64(clamping: id.milliseconds), Self.maxTime), isLocal: false,
             token: text("i") ?? "entry \(id)", entry: id.description)
     }
+
+    /// When the purge was accepted, or the stream was begun, at the latest, in milliseconds of the cluster's clock; nil in entries of
+    /// older versions.
+    var time: Int64? { text("t").flatMap { Int64($0) }.flatMap { (0...Self.maxTime).contains($0) ? $0 : nil } }
 
     /// Whether the purge was accepted a while before its entry was added.
     var isLate: Bool { text("a") != nil }
