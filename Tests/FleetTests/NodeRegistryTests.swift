@@ -66,6 +66,28 @@ import Testing
         #expect(try await one.liveNodes(ClusterContext.test(link, timings: timings)) == ["one"])
     }
 
+    @Test(arguments: [
+        ["FLUSHALL"], ["DEL", "{test}:v1:nodes"], ["DEL", "{test}:v1:nodes", "{test}:v1:node:one", "{test}:v1:node:two"],
+    ])
+    func nodesThatTheServerHasLostCountAsLive(_ loss: [String]) async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        for first in 0..<3 {
+            let (one, two) = (registry("one", link), registry("two", link))
+            for node in [two, one] { try await node.register(link) }
+            _ = try server.run(loss)
+            switch first {
+            case 0: break
+            case 1: _ = try await one.beat(link, at: .zero)
+            default: try await one.register(link)
+            }
+            // Two has not noticed the loss, and may still send what it has stored.
+            for _ in 0..<2 { #expect(try await one.liveNodes(link) == ["one", "two"]) }
+        }
+    }
+
     @Test func heartbeatsRestoreAListThatTheServerHasLost() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -32,8 +32,8 @@ final class NodeRegistry: Sendable {
         var joined = StreamID.zero
         /// See ``LiveNode/position``.
         var position = StreamID.zero
-        /// The nodes that were known before the connection was lost, and the time until which they count as live: the server may
-        /// have lost them without their knowledge.
+        /// The nodes that were known before the connection, or this node's entry, was lost, and the time until which they count as
+        /// live: the server may have lost them without their knowledge.
         var expected: (names: Set<String>, end: Duration) = ([], .zero)
         /// The nodes that a former process knew. They count as live until the same time, or until they are listed: from then on,
         /// the list says when they leave.
@@ -93,7 +93,11 @@ final class NodeRegistry: Sendable {
 
     /// Counts the known nodes as live until they must have noticed the loss: the server may be a different one.
     func reconnected() {
-        state.withLock { $0.expected = ($0.expected.names.union($0.knownNodes), time.now + timings.nodeLifetime) }
+        state.withLock { expectKnown(&$0) }
+    }
+
+    private func expectKnown(_ state: inout State) {
+        state.expected = (state.expected.names.union(state.knownNodes), time.now + timings.nodeLifetime)
     }
 
     /// Lists this node as live. Purges from now on wait for it.
@@ -103,7 +107,10 @@ final class NodeRegistry: Sendable {
         let message = RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.registered(name).bytes])
         let replies = try await context.run(beatCommands + [message])
         for reply in replies { try reply.succeeded() }
-        state.withLock { $0.lastBeat = start }
+        state.withLock { state in
+            state.lastBeat = start
+            if Self.wasLost(replies) { expectKnown(&state) }
+        }
         // Looks up the other nodes, so that purges made without the server count them.
         _ = try? await liveNodes(context)
     }
@@ -123,13 +130,17 @@ final class NodeRegistry: Sendable {
         state.withLock { $0.position = position }
         let replies = try await context.run(beatCommands)
         for reply in replies { try reply.succeeded() }
-        guard replies[0] != .none, isLive else {
-            state.withLock { $0.lastBeat = nil }
-            return false
+        let isListed = replies[0] != .none && isLive
+        state.withLock { state in
+            state.lastBeat = isListed ? start : nil
+            if Self.wasLost(replies) { expectKnown(&state) }
         }
-        state.withLock { $0.lastBeat = start }
-        return true
+        return isListed
     }
+
+    /// Whether the server had no key of this node, or no such name in its list, before ``beatCommands``. Other nodes may be lost,
+    /// too.
+    private static func wasLost(_ replies: [RedisValue]) -> Bool { replies[0] == .none || replies[1] == .integer(1) }
 
     private var beatCommands: [RedisCommand] {
         let value = state.withLock { "\($0.joined) \($0.position)" }
@@ -158,6 +169,7 @@ final class NodeRegistry: Sendable {
         }
         let listed = nodes.map(\.name)
         let live = state.withLock { state in
+            if state.lastBeat != nil, !listed.contains(name) { expectKnown(&state) }
             state.former.subtract(listed)
             // Before the first connection, the time has not begun.
             if state.expected.end > .zero, time.now >= state.expected.end { (state.expected.names, state.former) = ([], []) }

@@ -30,11 +30,11 @@ enum Break: String, CaseIterable, Sendable {
     /// The first order to try: shortly before one that notices the missing step. Later orders follow.
     var firstOrder: UInt64 {
         switch self {
-        case .countsItselfIfTheLookFails: 8320
-        case .purgesWaitForNobody: 705
-        case .leasesNeverExpire: 775
+        case .countsItselfIfTheLookFails: 2945
+        case .purgesWaitForNobody: 355
+        case .leasesNeverExpire: 1105
         case .servesBeforeCatchingUp, .gapsAreIgnored: 135
-        case .positionsAreNotCompared: 200
+        case .positionsAreNotCompared: 840
         default: 0
         }
     }
@@ -44,6 +44,8 @@ enum Break: String, CaseIterable, Sendable {
 struct BrokenCommands: RedisCommands {
     let base: any RedisCommands
     let missing: Break?
+    /// The node's own name.
+    let name: String
 
     private static let forever: Int64 = 1_000_000_000_000
 
@@ -58,12 +60,12 @@ struct BrokenCommands: RedisCommands {
             guard missing == .countsItselfIfTheLookFails, commands.map(\.arguments.first) == [Array("SMEMBERS".utf8)] else {
                 throw error
             }
-            return [.array([])]
+            return [.array([.bytes(Array(name.utf8))])]
         }
         return commands.indices.map { index in
             let reply = replies.prefix(sent[index].count).last ?? .none
             replies = replies.dropFirst(sent[index].count)
-            return Self.changed(reply, to: commands[index], missing)
+            return changed(reply, to: commands[index], missing)
         }
     }
 
@@ -105,11 +107,11 @@ struct BrokenCommands: RedisCommands {
         }
     }
 
-    private static func changed(_ reply: RedisValue, to command: RedisCommand, _ missing: Break) -> RedisValue {
+    private func changed(_ reply: RedisValue, to command: RedisCommand, _ missing: Break) -> RedisValue {
         switch missing {
         case .completesWithoutComparison where command.script == FlightScripts.complete: .integer(1)
-        case .takesTheLeaseOfAnother where isLease(command): .none
-        case .purgesWaitForNobody where command.arguments[0] == Array("SMEMBERS".utf8): .array([])
+        case .takesTheLeaseOfAnother where Self.isLease(command): .none
+        case .purgesWaitForNobody where command.arguments[0] == Array("SMEMBERS".utf8): .array([.bytes(Array(name.utf8))])
         default: reply
         }
     }

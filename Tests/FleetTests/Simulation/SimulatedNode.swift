@@ -99,10 +99,11 @@ final class SimulatedNode: @unchecked Sendable {
         }
         handlers.onFollow = { life.hasCaughtUp = true }
         let context = ClusterContext(
-            commands: BrokenCommands(base: links[0], missing: missing), keys: ClusterKeys(name: "sim"), nodeName: name,
+            commands: BrokenCommands(base: links[0], missing: missing, name: name), keys: ClusterKeys(name: "sim"),
+            nodeName: name,
             timings: ClusterTimings(), time: time, meter: ClusterMeter())
         core = Cluster(
-            context, stream: BrokenCommands(base: links[1], missing: missing), cache: cache, disk: ImmediateWork(),
+            context, stream: BrokenCommands(base: links[1], missing: missing, name: name), cache: cache, disk: ImmediateWork(),
             reporter: StateReporter(server: "sim", onChange: { _ in }), handlers: handlers, executor: lane)
         scheduler.transports.append { [unowned self] in possibleActions() }
         core.start { _ in }

@@ -19,7 +19,12 @@ final class SimulatedRedis {
     var published: [[UInt8]] = []
 
     /// What differs between the server's clock and that of the world.
-    var clock: Duration = .seconds(100_000)
+    var clock: Duration = .seconds(100_000) {
+        didSet { isBehind = isBehind || clock < oldValue }
+    }
+
+    /// Whether the clock was ever set back.
+    private(set) var isBehind = false
 
     /// Loses the latest entries and all leases; with all entries, everything.
     func restart(losing count: Int) {
@@ -31,6 +36,11 @@ final class SimulatedRedis {
     /// Removes all but the latest entries.
     func trim(to count: Int) {
         entries.removeFirst(max(0, entries.count - count))
+    }
+
+    /// Removes the list of nodes, but not their own keys.
+    func forgetNodes() {
+        sets = [:]
     }
 
     /// Whether a blocking read would return entries.

@@ -143,11 +143,17 @@ final class SimulatedWorld: @unchecked Sendable {
         }
         if scheduler.chance(4) {
             outcome.losses += 1
-            switch Int.random(in: 0...3, using: &scheduler.numbers) {
+            switch Int.random(in: 0...6, using: &scheduler.numbers) {
             // A server that restarts empty, or without its latest entries, and a replica with another clock.
             case 0: server.restart(losing: .max)
             case 1: server.restart(losing: Int.random(in: 1...3, using: &scheduler.numbers))
-            case 2: server.clock += [.seconds(240), .seconds(-240)].randomElement(using: &scheduler.numbers) ?? .zero
+            case 2 where nodes.allSatisfy(\.knowsTime):
+                server.clock += [.seconds(240), .seconds(-240)].randomElement(using: &scheduler.numbers) ?? .zero
+            // An operator removes everything, the stream, or the list of nodes. No node loses its connection. Nodes recognize another
+            // stream by its later ids.
+            case 3 where !server.isBehind: return server.restart(losing: .max)
+            case 4 where !server.isBehind: return server.trim(to: 0)
+            case 5: return server.forgetNodes()
             default: server.trim(to: 1)
             }
             for node in nodes { for link in node.links { link.cut(for: time(500)) } }
