@@ -157,6 +157,27 @@ import Testing
         }
     }
 
+    @Test func aNodeThatLeavesAfterALostConnectionIsNotWaitedFor() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        var timings = ClusterTimings.patient
+        timings.nodeLifetime = .seconds(1000)
+        let nodes = try ["one", "two"].map { try TestNode($0, server.unixAddress, timings: timings) }
+        for node in nodes { try await node.joined() }
+        let connections = nodes.map(\.cluster.metrics.connections)
+        // Both count as live for as long as they may not have noticed.
+        try server.run("CLIENT", "KILL", "TYPE", "normal")
+        for (node, count) in zip(nodes, connections) {
+            try await waitUntil("the node to be back") {
+                node.cluster.metrics.connections >= count + 2 && node.cluster.isSharing
+            }
+        }
+        await nodes[1].cluster.leave()
+        try await waitUntil("a purge that counts one node") {
+            await nodes[0].cluster.purger.broadcast(.url(url)).nodes == 1
+        }
+    }
+
     @Test func aNodeThatLeavesIsNotWaitedForByOneThatStartedAgain() async throws {
         let server = try await RedisServer()
         defer { server.stop() }

@@ -122,7 +122,9 @@ import Testing
     }
 
     @Test func messagesSurviveTheirEncoding() {
-        let messages = [ClusterMessage.flight(key: "k", value: [1]), .acknowledged(StreamID(1, 2)), .prewarm, .registered("n")]
+        let messages = [
+            ClusterMessage.flight(key: "k", value: [1]), .acknowledged(StreamID(1, 2)), .prewarm, .registered("n"), .left("n"),
+        ]
         for message in messages {
             #expect(ClusterMessage(message.bytes) == message)
         }

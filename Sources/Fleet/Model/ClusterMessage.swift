@@ -8,6 +8,8 @@ enum ClusterMessage: Equatable {
     case prewarm
     /// The node with this name has listed itself as live.
     case registered(String)
+    /// The node with this name has left, or its process has ended and another one uses its disk.
+    case left(String)
 
     private static let kind = UInt8(ascii: "E")
 
@@ -18,6 +20,7 @@ enum ClusterMessage: Equatable {
         case .acknowledged(let id): FieldCoding.encode(Self.kind, ["purge", id.description])
         case .prewarm: FieldCoding.encode(Self.kind, ["prewarm"])
         case .registered(let node): FieldCoding.encode(Self.kind, ["node", node])
+        case .left(let node): FieldCoding.encode(Self.kind, ["left", node])
         }
     }
 
@@ -37,6 +40,9 @@ enum ClusterMessage: Equatable {
         case "node":
             guard let node = reader.text() else { return nil }
             self = .registered(node)
+        case "left":
+            guard let node = reader.text() else { return nil }
+            self = .left(node)
         default: return nil
         }
     }

@@ -86,6 +86,15 @@ final class NodeRegistry: Sendable {
         state.withLock { $0.knownNodes = Set($0.knownNodes).union([name, other]).sorted() }
     }
 
+    /// Notes that a node has left for good: its name does not come back.
+    func left(_ other: String) {
+        state.withLock { state in
+            state.knownNodes.removeAll { $0 == other }
+            state.expected.names.remove(other)
+            state.former.remove(other)
+        }
+    }
+
     /// Counts nodes that a former process knew as live. The time begins with ``reconnected()``.
     func expect(_ nodes: some Sequence<String>) {
         state.withLock { $0.former = Set(nodes) }
@@ -185,11 +194,15 @@ final class NodeRegistry: Sendable {
         return live
     }
 
-    /// Removes a node from the list, so that purges no longer wait for it. If the server cannot be reached, the node's key
-    /// expires.
+    /// Removes a node from the list, so that purges no longer wait for it, and tells the other nodes. If the server cannot be
+    /// reached, the node's key expires.
     func remove(_ name: String, _ context: ClusterContext) async {
         if name == self.name { state.withLock { $0.lastBeat = nil } }
-        let removal = [RedisCommand(.integer, ["DEL", keys.node(name)]), RedisCommand(.integer, ["SREM", keys.nodes, name])]
+        left(name)
+        let removal = [
+            RedisCommand(.integer, ["DEL", keys.node(name)]), RedisCommand(.integer, ["SREM", keys.nodes, name]),
+            RedisCommand(.integer, ["PUBLISH", keys.channel, ClusterMessage.left(name).bytes]),
+        ]
         _ = try? await context.run(removal)
     }
 }

@@ -194,6 +194,7 @@ package final class Cluster: Sendable {
             registry.registered(node)
             // A process that starts before the next heartbeat has to know the node.
             if purger.isTakingPart { Task(executorPreference: executor) { await self.purger.save() } }
+        case .left(let node): registry.left(node)
         case nil: context.meter.count(.nonsense("a message of an unknown form"))
         }
     }
