@@ -311,7 +311,7 @@ package final class ClusterPurger: Sendable {
 
     /// Applies the stream's entries that this node does not know, and marks purges that the stream has lost to be added again.
     private func catchUp(_ saved: PurgePosition) async throws(RedisError) {
-        let first = try await followed.oldest(at: cache.sharedClock.latest)
+        let first = try await followed.oldest(at: cache.sharedClock.earliest)
         let identity = first.text("s") ?? ""
         let isSame = saved.stream == identity
         let reaches = isSame && (first.isGenesis || first.id <= saved.id)

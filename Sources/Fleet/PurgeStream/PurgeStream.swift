@@ -18,7 +18,8 @@ struct PurgeStream: Sendable {
 
     /// Returns the oldest entry. Creates the stream if it does not exist.
     ///
-    /// - Parameter now: The latest possible time in milliseconds of the cluster's clock.
+    /// - Parameter now: The earliest possible time in milliseconds of the cluster's clock. Work that begins from now on is not
+    ///   earlier.
     func oldest(at now: Int64) async throws(RedisError) -> StreamEntry {
         for id in ["0-1", "*"] {
             if let first = try await range("XRANGE", "-", "+", count: 1).first { return first }
@@ -167,8 +168,8 @@ extension StreamEntry {
             token: text("i") ?? "entry \(id)", entry: id.description)
     }
 
-    /// When the purge was accepted, or the stream was begun, at the latest, in milliseconds of the cluster's clock; nil in entries of
-    /// older versions.
+    /// When the purge was accepted, at the latest, or the stream was begun, at the earliest, in milliseconds of the cluster's clock;
+    /// nil in entries of older versions.
     var time: Int64? { text("t").flatMap { Int64($0) }.flatMap { (0...Self.maxTime).contains($0) ? $0 : nil } }
 
     /// Whether the purge was accepted a while before its entry was added.
