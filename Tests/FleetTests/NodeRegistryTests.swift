@@ -50,6 +50,23 @@ import Testing
         #expect(try await one.liveNodes(link) == ["one", "two"])
     }
 
+    @Test func aNodeThatRegistersDuringALookupIsKnown() async throws {
+        let server = try await RedisServer()
+        defer { server.stop() }
+        let link = try await RedisLink.connected(server.unixAddress)
+        defer { link.close() }
+        let (one, two) = (registry("one", link), registry("two", link))
+        try await one.register(link)
+        let interrupted = InterruptedCommands(base: link) { command in
+            guard command.arguments[0] == Array("SMEMBERS".utf8) else { return }
+            try? await two.register(link)
+            one.registered("two")
+        }
+        _ = try await one.liveNodes(interrupted)
+        try server.run("DEL", "{test}:v1:nodes")
+        #expect(try await one.liveNodes(link) == ["one", "two"])
+    }
+
     /// A server in another region may be far away.
     @Test func aLookUpOfTheNodesMayTakeTheLimitForEachCommand() async throws {
         let server = try await RedisServer()

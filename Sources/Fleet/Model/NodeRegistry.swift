@@ -32,8 +32,8 @@ final class NodeRegistry: Sendable {
         var joined = StreamID.zero
         /// See ``LiveNode/position``.
         var position = StreamID.zero
-        /// The nodes that were known before the connection, or this node's entry, was lost, and the time until which they count as
-        /// live: the server may have lost them without their knowledge.
+        /// The nodes that were known when a node listed itself, or the connection or this node's entry was lost, and the time until
+        /// which they count as live: the server may have lost them without their knowledge.
         var expected: (names: Set<String>, end: Duration) = ([], .zero)
         /// The nodes that a former process knew. They count as live until the same time, or until they are listed: from then on,
         /// the list says when they leave.
@@ -81,9 +81,13 @@ final class NodeRegistry: Sendable {
     /// The live nodes at the latest lookup.
     var liveNodes: [LiveNode] { state.withLock(\.live) }
 
-    /// Notes that another node has listed itself. The server may lose the list before the next lookup.
+    /// Notes that another node has listed itself. A lookup may have begun before, and the server may lose the list before the next
+    /// one.
     func registered(_ other: String) {
-        state.withLock { $0.knownNodes = Set($0.knownNodes).union([name, other]).sorted() }
+        state.withLock { state in
+            state.knownNodes = Set(state.knownNodes).union([name, other]).sorted()
+            expectKnown(&state)
+        }
     }
 
     /// Notes that a node has left for good: its name does not come back.

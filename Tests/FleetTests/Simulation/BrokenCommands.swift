@@ -30,11 +30,11 @@ enum Break: String, CaseIterable, Sendable {
     /// The first order to try: shortly before one that notices the missing step. Later orders follow.
     var firstOrder: UInt64 {
         switch self {
-        case .countsItselfIfTheLookFails: 2945
-        case .purgesWaitForNobody: 355
-        case .leasesNeverExpire: 1105
+        case .countsItselfIfTheLookFails: 6500
+        case .purgesWaitForNobody: 365
+        case .leasesNeverExpire: 1490
         case .servesBeforeCatchingUp, .gapsAreIgnored: 135
-        case .positionsAreNotCompared: 840
+        case .positionsAreNotCompared: 1225
         default: 0
         }
     }
