@@ -72,7 +72,7 @@ package final class LogOutput: Sendable {
     package var droppedLines: Int { writer?.droppedLines ?? 0 }
 
     /// Waits until all lines are written, or `limit` has passed. Lines logged later are dropped. Blocks.
-    package func close(within limit: Duration) {
+    package func close(within limit: Duration = .seconds(1)) {
         writer?.close(within: limit)
     }
 }

@@ -54,7 +54,7 @@ package final class HTTPAccessLogWriter: HTTPObserver {
     package var droppedLines: Int { output.droppedLines }
 
     /// Waits until all lines are written or `limit` has passed. Later lines are dropped. Blocks.
-    package func close(within limit: Duration) {
+    package func close(within limit: Duration = .seconds(1)) {
         output.close(within: limit)
     }
 }

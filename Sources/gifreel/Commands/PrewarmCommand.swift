@@ -384,9 +384,6 @@ struct LocalPipeline {
     /// The time for which ``close()`` waits for queued writes to the shared store.
     private static let storeDrainTimeout = Duration.seconds(60)
 
-    /// The time limit for the log to write its last lines.
-    private static let logFlushLimit = Duration.seconds(1)
-
     /// Cancels conversions, sends queued writes to the shared store, and closes the cache. Blocks the calling thread.
     ///
     /// - Returns: The number of writes that stay queued in the cache directory.
@@ -395,7 +392,7 @@ struct LocalPipeline {
         core.pool.cancelAll()
         let queuedWrites = Blocking.wait { [core] in await core.sendQueuedWrites(within: Self.storeDrainTimeout) }
         core.close()
-        log.close(within: Self.logFlushLimit)
+        log.close()
         return queuedWrites
     }
 }

@@ -81,12 +81,9 @@ struct ServeCommand: ParsableCommand {
         }
         Blocking.wait { await service.stop() }
         zygote.stop()
-        running.accessLog?.close(within: Self.logFlushLimit)
-        running.log.close(within: Self.logFlushLimit)
+        running.accessLog?.close()
+        running.log.close()
     }
-
-    /// The time limit for a log to write its last lines.
-    private static let logFlushLimit = Duration.seconds(1)
 
     /// The service, and the values that a reload needs.
     private struct Running {
