@@ -44,14 +44,7 @@ struct PrewarmCommand: ParsableCommand {
         help: "The admin token of the server. Prefer GIFREEL_ADMIN_TOKEN: other users of the machine can see command lines.")
     var token: String?
 
-    @Option(
-        name: .customLong("config"), help: "Without --server: a YAML file with settings.",
-        completion: .file(extensions: ["yaml", "yml"]))
-    var configurationFile: String?
-
-    @Option(
-        name: .customLong("set"), help: "Without --server: sets a setting, such as --set cache.dir=var/cache. Can be repeated.")
-    var settings: [String] = []
+    @OptionGroup(title: "Without --server") var settings: SettingsArguments
 
     @Option(help: "The form of the lists. Default: detected from the content.")
     var list: PrewarmList.Format?
@@ -106,7 +99,7 @@ struct PrewarmCommand: ParsableCommand {
         if let base { try AdminServer.validateBase(base) }
         if listJobs && files != ["-"] { throw ValidationError("--list-jobs takes no lists.") }
         if let server { try AdminServer.validate(server) }
-        if server != nil && (configurationFile != nil || !settings.isEmpty) {
+        if server != nil && (settings.file != nil || !settings.values.isEmpty) {
             throw ValidationError("--config and --set cannot be combined with --server.")
         }
         if let report, !Files.isDirectory(Files.directory(of: report)) {
@@ -300,14 +293,8 @@ struct PrewarmCommand: ParsableCommand {
         if totals.failed > 0 { throw ExitCode.failure }
     }
 
-    private func settingsInForce() throws -> Settings {
-        try SettingsReader.read(
-            file: configurationFile, environment: ProcessInfo.processInfo.environment, flags: settings
-        ).settings
-    }
-
     private func serviceConfiguration() throws -> ServiceConfiguration {
-        try ServiceConfiguration(settingsInForce())
+        try ServiceConfiguration(settings.read().settings)
     }
 
     private func openLocalPipeline(_ zygote: Zygote?) throws -> LocalPipeline {
@@ -329,7 +316,7 @@ struct PrewarmCommand: ParsableCommand {
         if let server {
             target = server.hasSuffix("/") ? String(server.dropLast()) : server
         } else {
-            let settings = try settingsInForce()
+            let settings = try settings.read().settings
             let directory = URL(fileURLWithPath: try ServiceConfiguration(settings).cache.directory).standardizedFileURL.path
             target = ([directory] + settings.lines).joined(separator: "\n")
         }
