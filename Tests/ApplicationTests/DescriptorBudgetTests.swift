@@ -1,26 +1,38 @@
+import HTTP
+import Sandbox
+import Settings
+import Store
 import Testing
 
 @testable import gifreel
 
 @Suite("File descriptors are divided among what needs them") struct DescriptorBudgetTests {
-    private func budget(_ limit: Int, connections: Int = 8192) -> DescriptorBudget {
-        DescriptorBudget(limit: limit, connections: connections, openRenditions: 2048, conversions: 66)
+    private func configuration(connections: Int = 8192) throws -> ServiceConfiguration {
+        var configuration = try ServiceConfiguration(Settings())
+        configuration.http.maxConnections = connections
+        configuration.cache.hotEntries = 2048
+        (configuration.pool.workers, configuration.pool.queue) = (2, 64)
+        return configuration
     }
 
-    @Test func aHighLimitChangesNothing() {
-        let budget = budget(65_536)
-        #expect(budget.connections == 8192 && budget.openRenditions == 2048 && budget.warning == nil)
+    @Test func aHighLimitChangesNothing() throws {
+        var configuration = try configuration()
+        #expect(configuration.fit(descriptorLimit: 65_536) == nil)
+        #expect(configuration.http.maxConnections == 8192 && configuration.cache.hotEntries == 2048)
     }
 
     @Test(arguments: [100, 300, 1024, 4096, 8192, 12_000])
     func aLowLimitLeavesDescriptorsForConversions(_ limit: Int) throws {
-        let budget = budget(limit)
-        #expect(limit - budget.connections - 2 * budget.openRenditions >= min(limit / 5, 400))
-        let warning = try #require(budget.warning)
-        #expect(warning.contains("the limit of \(limit) open files") && warning.contains("\(budget.needed)"))
+        var configuration = try configuration()
+        let warning = configuration.fit(descriptorLimit: limit) ?? ""
+        #expect(limit - configuration.http.maxConnections - 2 * configuration.cache.hotEntries >= min(limit / 5, 400))
+        let needed = 8192 + 2 * 2048 + 5 * 66 + 64
+        #expect(warning.contains("the limit of \(limit) open files") && warning.contains("\(needed)"))
     }
 
-    @Test func fewConnectionsStayAsTheyAreSet() {
-        #expect(budget(300, connections: 20).connections == 20)
+    @Test func fewConnectionsStayAsTheyAreSet() throws {
+        var configuration = try configuration(connections: 20)
+        _ = configuration.fit(descriptorLimit: 300)
+        #expect(configuration.http.maxConnections == 20)
     }
 }
