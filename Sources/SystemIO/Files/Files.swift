@@ -93,6 +93,12 @@ package enum Files {
     /// Whether the path names anything; symbolic links are followed.
     package static func exists(_ path: String) -> Bool { kind(of: path) != nil }
 
+    /// Returns the path, or its nearest parent that exists.
+    package static func existing(_ path: String) -> String {
+        let parent = directory(of: path)
+        return exists(path) || parent == path ? path : existing(parent)
+    }
+
     /// The type bits of a file's mode; nil if the path names nothing.
     private static func kind(of path: String) -> mode_t? {
         var status = stat()

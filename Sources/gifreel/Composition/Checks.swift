@@ -95,8 +95,7 @@ struct Checkup {
     // MARK: The machine
 
     mutating func checkDisk(_ configuration: ServiceConfiguration) {
-        var path = configuration.cache.directory
-        while !Files.exists(path), Files.directory(of: path) != path { path = Files.directory(of: path) }
+        let path = Files.existing(configuration.cache.directory)
         let space: DiskSpace
         do throws(SystemError) {
             space = try DiskSpace(at: path)
@@ -260,10 +259,7 @@ enum StartCheck {
         try checkDirectory(of: configuration.http.unixPath, "server.unix_path")
         if let path = configuration.http.unixPath, Files.isSocket(path) == false { throw notASocket(path) }
         // The server creates the directory, so only an existing file in its place is wrong.
-        var directory = configuration.cache.directory
-        while !Files.exists(directory), Files.directory(of: directory) != directory {
-            directory = Files.directory(of: directory)
-        }
+        let directory = Files.existing(configuration.cache.directory)
         guard Files.isDirectory(directory) || !Files.exists(directory) else {
             throw SettingsError(
                 "cache.dir is “\(configuration.cache.directory)”, but \(directory) is not a directory; name another directory.")
