@@ -92,22 +92,21 @@ private final class PruneDisplay: Sendable {
 
     private let isOn = isatty(STDERR_FILENO) == 1
     private let verb: String
-    private let last = Mutex<ContinuousClock.Instant?>(nil)
-    private let place = Mutex<String?>(nil)
+    /// When the line was last written, and the last ``PruneProgress/completeThrough``.
+    private let last = Mutex<(time: ContinuousClock.Instant?, place: String?)>((nil, nil))
 
     init(isDryRun: Bool) {
         verb = isDryRun ? "counted" : "deleted"
     }
 
-    /// The last ``PruneProgress/completeThrough``.
-    var completeThrough: String? { place.withLock { $0 } }
+    var completeThrough: String? { last.withLock(\.place) }
 
     func show(_ totals: PruneProgress) {
-        place.withLock { $0 = totals.completeThrough }
         let isDue = last.withLock { last in
+            last.place = totals.completeThrough
             let now = ContinuousClock.now
-            guard isOn, last.map({ now - $0 >= Self.interval }) ?? true else { return false }
-            last = now
+            guard isOn, last.time.map({ now - $0 >= Self.interval }) ?? true else { return false }
+            last.time = now
             return true
         }
         if isDue { StandardError.write("\r\(totals.listed) objects seen, \(totals.deleted) \(verb), \(totals.bytes) bytes") }
@@ -115,6 +114,6 @@ private final class PruneDisplay: Sendable {
 
     /// Clears the line.
     func end() {
-        if last.withLock({ $0 != nil }) { StandardError.write("\r\u{1b}[K") }
+        if last.withLock({ $0.time != nil }) { StandardError.write("\r\u{1b}[K") }
     }
 }
