@@ -64,6 +64,17 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             joinable[key] = number
             return number
         }
+
+        /// Removes a flight, so that the next caller starts a new one.
+        mutating func remove(_ number: Int) -> Entry? {
+            guard let entry = entries.removeValue(forKey: number) else { return nil }
+            if joinable[entry.key] == number { joinable[entry.key] = nil }
+            for waiter in entry.waiters.keys { flightOfWaiter[waiter] = nil }
+            return entry
+        }
+
+        /// Removes a flight if its work is of no use any more.
+        mutating func removeAbandoned(_ number: Int) -> Entry? { entries[number]?.isAbandoned == true ? remove(number) : nil }
     }
 
     private let state: Mutex<State>
@@ -234,7 +245,8 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// Ends a flight with an outcome for all its callers. Has no effect on a flight that has ended.
     private func finish(_ number: Int, _ result: Result<Value, RenditionError>) {
-        guard let entry = remove(number) else { return }
+        guard let entry = state.withLock({ $0.remove(number) }) else { return }
+        entry.task?.cancel()
         // In the order of their calls.
         for (_, waiter) in entry.waiters.sorted(by: { $0.key < $1.key }) {
             waiter.continuation.resume(returning: result.map { (value: $0, joined: waiter.joined) })
@@ -242,41 +254,23 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
 
     private func leave(_ waiter: Int, _ error: RenditionError) {
-        let (left, abandoned) = state.withLock { state -> (Waiter?, Int?) in
+        let (left, abandoned) = state.withLock { state -> (Waiter?, Entry?) in
             guard let number = state.flightOfWaiter.removeValue(forKey: waiter),
                 let left = state.entries[number]?.waiters.removeValue(forKey: waiter)
             else { return (nil, nil) }
-            guard let entry = state.entries[number], entry.isAbandoned else { return (left, nil) }
-            // Under the same lock, so that the next caller starts a new flight and does not join a cancelled one.
-            if state.joinable[entry.key] == number { state.joinable[entry.key] = nil }
-            return (left, number)
+            return (left, state.removeAbandoned(number))
         }
         left?.continuation.resume(returning: .failure(error))
-        if let abandoned { _ = remove(abandoned) }
+        abandoned?.task?.cancel()
     }
 
     /// Makes a flight depend on its present and later callers, and ends it if it has none at present.
     private func attach(_ number: Int) {
-        let isAbandoned = state.withLock { state in
+        let abandoned = state.withLock { state in
             state.entries[number]?.dependsOnCallers = true
-            guard let entry = state.entries[number], entry.isAbandoned else { return false }
-            // Under the same lock, as in `leave`.
-            if state.joinable[entry.key] == number { state.joinable[entry.key] = nil }
-            return true
+            return state.removeAbandoned(number)
         }
-        if isAbandoned { _ = remove(number) }
-    }
-
-    /// Removes a flight and cancels its task.
-    private func remove(_ number: Int) -> Entry? {
-        let entry = state.withLock { state -> Entry? in
-            guard let entry = state.entries.removeValue(forKey: number) else { return nil }
-            if state.joinable[entry.key] == number { state.joinable[entry.key] = nil }
-            for waiter in entry.waiters.keys { state.flightOfWaiter[waiter] = nil }
-            return entry
-        }
-        entry?.task?.cancel()
-        return entry
+        abandoned?.task?.cancel()
     }
 }
 
