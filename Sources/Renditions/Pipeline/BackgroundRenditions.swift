@@ -22,18 +22,6 @@ package final class BackgroundRenditions: Sendable {
         case dropped
     }
 
-    package struct Limits: Sendable {
-        /// Entries in progress at the same time.
-        package var concurrency: Int
-        /// Entries that wait.
-        package var waiting: Int
-
-        package init(concurrency: Int, waiting: Int = 1000) {
-            self.concurrency = concurrency
-            self.waiting = waiting
-        }
-    }
-
     private struct Entry: Sendable {
         let rendition: RenditionRequest
         let predecessor: RenditionRequest?
@@ -74,16 +62,19 @@ package final class BackgroundRenditions: Sendable {
         }
     }
 
-    private let limits: Limits
+    private let waitingLimit: Int
     private let count: @Sendable (Outcome) -> Void
     private let state = Mutex(State())
     private let runners: TaskRunners
 
-    /// - Parameter count: Counts the outcome of an entry.
-    package init(_ limits: Limits, count: @escaping @Sendable (Outcome) -> Void) {
-        self.limits = limits
+    /// - Parameters:
+    ///   - concurrency: The number of entries in progress at the same time.
+    ///   - waiting: The number of entries that may wait.
+    ///   - count: Counts the outcome of an entry.
+    package init(concurrency: Int, waiting: Int = 1000, count: @escaping @Sendable (Outcome) -> Void) {
+        waitingLimit = waiting
         self.count = count
-        runners = TaskRunners(limit: limits.concurrency)
+        runners = TaskRunners(limit: concurrency)
     }
 
     /// Starts processing.
@@ -129,7 +120,7 @@ package final class BackgroundRenditions: Sendable {
         let entry = Entry(rendition: Self.inBackground(rendition), predecessor: predecessor.map(Self.inBackground))
         let isDropped = state.withLock { state in
             guard state.pipeline != nil, !state.known.contains(FlightKey(rendition)) else { return false }
-            guard state.hasRoom(for: rendition.client, within: limits.waiting) else { return true }
+            guard state.hasRoom(for: rendition.client, within: waitingLimit) else { return true }
             state.known.insert(FlightKey(rendition))
             state.append(entry, of: rendition.client)
             return false

@@ -60,9 +60,9 @@ package final class GifreelService: Sendable {
             let backgroundMeter = LabelledCounter(
                 MetricFamily.backgroundRenditions, label: "result",
                 values: BackgroundRenditions.Outcome.allCases.map(\.rawValue), factory: registry)
-            let background = BackgroundRenditions(
-                BackgroundRenditions.Limits(concurrency: configuration.prewarm.concurrency)
-            ) { backgroundMeter.increment($0.rawValue) }
+            let background = BackgroundRenditions(concurrency: configuration.prewarm.concurrency) {
+                backgroundMeter.increment($0.rawValue)
+            }
             let uploads = UploadAdmission(UploadAdmission.Limits(configuration))
             let statuses = StatusRegistry(limit: configuration.settings.async.maxStatuses, clock: clock)
             let webhookSender = try Fetcher(configuration: configuration.webhookSender)

@@ -20,7 +20,7 @@ struct BackgroundRenditionTests {
     private func background(
         _ world: PipelineFixture, _ outcomes: Outcomes, concurrency: Int = 1, waiting: Int = 10
     ) -> BackgroundRenditions {
-        let background = BackgroundRenditions(.init(concurrency: concurrency, waiting: waiting)) { outcomes.append($0) }
+        let background = BackgroundRenditions(concurrency: concurrency, waiting: waiting) { outcomes.append($0) }
         background.start { world.pipeline }
         return background
     }
@@ -168,7 +168,7 @@ struct BackgroundRenditionTests {
         let (outcomes, gate) = (Outcomes(), AsyncGate())
         try await PipelineFixture.run(gates: .init(conversion: gate)) { world async throws in
             for name in "ab" { world.answer("/\(name).gif", .content(gif)) }
-            let background = BackgroundRenditions(.init(concurrency: 1)) { outcomes.append($0) }
+            let background = BackgroundRenditions(concurrency: 1) { outcomes.append($0) }
             try add("/a.gif", to: background, world)
             #expect(background.waiting == 0)
             background.start { world.pipeline }

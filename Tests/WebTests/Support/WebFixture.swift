@@ -37,7 +37,6 @@ final class WebFixture: Sendable {
         var hooks: [PurgeHook] = []
         /// Whether dither is removed by default.
         var undithers = true
-        var background = BackgroundRenditions.Limits(concurrency: 1)
         /// Statuses of requests that do not wait.
         var statuses = 64
         var timings = StatusRegistry.Timings()
@@ -167,7 +166,7 @@ final class WebFixture: Sendable {
             meter: LabelledCounter(
                 MetricFamily.prewarmed, label: "result", values: ["hit", "new", "failed"], factory: registry),
             logger: logger)
-        background = BackgroundRenditions(settings.background) { [outcomes] in outcomes.append($0) }
+        background = BackgroundRenditions(concurrency: 1) { [outcomes] in outcomes.append($0) }
         background.start { pipeline }
         statuses = StatusRegistry(limit: settings.statuses, timings: settings.timings, clock: settings.clock)
         var sending = fetch
