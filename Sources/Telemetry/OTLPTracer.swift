@@ -71,14 +71,8 @@ package final class OTLPSpan: Tracing.Span {
     /// The recorded data; nil after the end, and for a span that records nothing.
     private let record: Mutex<SpanRecord?>
 
-    /// Creates a span that records nothing.
-    fileprivate init(_ context: ServiceContext) {
-        self.context = context
-        exporter = nil
-        record = Mutex(nil)
-    }
-
-    fileprivate init(_ context: ServiceContext, _ record: SpanRecord, _ exporter: SpanExporter) {
+    /// - Parameter record: Nil for a span that records nothing.
+    fileprivate init(_ context: ServiceContext, _ record: SpanRecord? = nil, _ exporter: SpanExporter? = nil) {
         self.context = context
         self.exporter = exporter
         self.record = Mutex(record)
