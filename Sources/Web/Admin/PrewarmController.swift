@@ -68,16 +68,18 @@ struct PrewarmController: Sendable {
             default: throw .badRequest("POST /prewarm takes retries (0 to 20), concurrency (from 1) and callback.")
             }
         }
-        let options = (retries: retries, concurrency: concurrency, callback: callback)
         return .receive(
-            CollectingSink(limit: Self.bodyLimit) { [queue, threads] body throws(Problem) in
+            CollectingSink(limit: Self.bodyLimit) { [queue, threads, retries, concurrency, callback] body throws(Problem) in
                 let order = try await threads.perform { () throws(Problem) in
-                    let content =
-                        "\(options.retries) \(options.concurrency) \(options.callback ?? "") \(Hex.encode(SHA256.hash(body)))"
-                    let request = key.map { PrewarmRequest(key: $0, content: Hex.encode(SHA256.hash(content.utf8))) }
-                    return try Self.order(
-                        body, limit: queue.limits.urls, options.retries, options.concurrency, callback: options.callback,
-                        request)
+                    let content = "\(retries) \(concurrency) \(callback ?? "") \(Hex.encode(SHA256.hash(body)))"
+                    let entries = try translating(try PrewarmListReader.read(body, limit: queue.limits.urls)) {
+                        (error: PrewarmList.Malformed) in Problem.badRequest(error.description)
+                    }
+                    return PrewarmOrder(
+                        id: Hex.encode(UInt128.random(in: .min ... .max)),
+                        payloads: entries.enumerated().map { $1.queued($0, retries: retries, concurrency: concurrency) },
+                        concurrency: concurrency, callback: callback,
+                        request: key.map { PrewarmRequest(key: $0, content: Hex.encode(SHA256.hash(content.utf8))) })
                 }
                 let id = try await translating(awaiting: try await queue.add(order), to: Problem.init(refusal:))
                 return .json(
@@ -97,21 +99,6 @@ struct PrewarmController: Sendable {
         let from = first
         return Self.reply { [queue] () throws(PrewarmRefusal) in
             try await queue.report(id, from: from, isCancelling: method == .delete)
-        }
-    }
-
-    private static func order(
-        _ body: [UInt8], limit: Int, _ retries: Int, _ concurrency: Int, callback: String?,
-        _ request: PrewarmRequest?
-    ) throws(Problem) -> PrewarmOrder {
-        do throws(PrewarmList.Malformed) {
-            let entries = try PrewarmListReader.read(body, limit: limit)
-            return PrewarmOrder(
-                id: Hex.encode(UInt128.random(in: .min ... .max)),
-                payloads: entries.enumerated().map { $1.queued($0, retries: retries, concurrency: concurrency) },
-                concurrency: concurrency, callback: callback, request: request)
-        } catch {
-            throw .badRequest(error.description)
         }
     }
 
