@@ -6,34 +6,23 @@ internal import Tracing
 
 // The id and the trace of a request, carried by the tasks that process it (`ServiceContext.current`).
 
-private enum RequestIDKey: ServiceContextKey {
-    typealias Value = String
-    static let nameOverride: String? = "request-id"
-}
-
 private enum RequestOriginKey: ServiceContextKey {
     typealias Value = UsageBoard.Origin
     static let nameOverride: String? = "request-origin"
 }
 
 extension ServiceContext {
-    /// The client of the request, and its target.
+    /// The id, the client and the target of the request.
     var origin: UsageBoard.Origin? {
         get { self[RequestOriginKey.self] }
         set { self[RequestOriginKey.self] = newValue }
-    }
-
-    var requestID: String? {
-        get { self[RequestIDKey.self] }
-        set { self[RequestIDKey.self] = newValue }
     }
 
     /// Creates the context with the request's id and its caller's trace. Only a trusted proxy may decide that a trace is
     /// recorded: otherwise any client could have all of its requests recorded.
     init(_ request: borrowing HTTPRequest, _ tracer: OTLPTracer) {
         self = .topLevel
-        requestID = request.id
-        origin = UsageBoard.Origin(client: request.clientAddress?.description, target: request.target)
+        origin = UsageBoard.Origin(id: request.id, client: request.clientAddress?.description, target: request.target)
         guard let parent = request.header("traceparent") else { return }
         setTrace(parent: parent, state: Self.traceState(of: request))
         if !request.isFromTrustedProxy { trace = trace?.sampled(tracer.isNextSampled) }
@@ -66,7 +55,7 @@ extension Logger.MetadataProvider {
     /// Adds the request's id, client and trace to each log line of its tasks.
     package static let request = Logger.MetadataProvider {
         var metadata: Logger.Metadata = [:]
-        if let id = ServiceContext.current?.requestID { metadata["request_id"] = "\(id)" }
+        if let id = ServiceContext.current?.origin?.id { metadata["request_id"] = "\(id)" }
         if let client = ServiceContext.current?.origin?.client { metadata["client"] = "\(client)" }
         if let trace = ServiceContext.current?.trace {
             metadata["trace_id"] = "\(trace.traceID)"
@@ -91,7 +80,7 @@ struct RequestSpan: Sendable {
         let route = Self.route(of: request.target)
         span.operationName = "\(method) \(route)"
         var attributes: SpanAttributes = ["http.request.method": .string(method), "http.route": .string(route)]
-        if let id = context.requestID { attributes["gifreel.request_id"] = id }
+        if let id = context.origin?.id { attributes["gifreel.request_id"] = id }
         span.attributes = attributes
     }
 

@@ -26,8 +26,9 @@ package final class UsageBoard: HTTPObserver {
         case source
     }
 
-    /// The client and the target of a request.
     struct Origin: Sendable {
+        /// The id of the request; nil if it is unknown.
+        var id: String?
         var client: String?
         var target: String
     }
