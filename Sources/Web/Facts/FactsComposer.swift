@@ -112,9 +112,6 @@ enum PageAdvice {
         return page
     }
 
-    /// The advice about a source that the server does not convert.
-    static func stays(_ reason: PageRule.Reason) -> FactsDocument.Page { FactsDocument.Page(use: .stay, reason: reason) }
-
     /// The stored encodings of the video, which is in H.264, in the order in which a browser tries them.
     private static func videos(
         _ addresses: RenditionAddresses, _ video: Rendition, _ stored: (Rendition) -> Stored?

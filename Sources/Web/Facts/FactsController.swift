@@ -215,15 +215,11 @@ struct FactsController: Sendable {
 
     private func entry(_ found: Item) -> FactsList.Entry {
         guard let target = found.target, let source = target.source else {
-            var entry = FactsList.Entry(url: found.text, page: PageAdvice.stays(.refused))
-            entry.state = .refused
-            entry.code = found.problem?.code
-            return entry
+            return FactsList.Entry(
+                url: found.text, state: .refused, code: found.problem?.code, page: .init(use: .stay, reason: .refused))
         }
         if found.isKnownToFail {
-            var entry = FactsList.Entry(url: found.text, page: PageAdvice.stays(.failed))
-            entry.state = .failed
-            return entry
+            return FactsList.Entry(url: found.text, state: .failed, page: .init(use: .stay, reason: .failed))
         }
         let addresses = RenditionAddresses(target, of: source, keys: keys)
         var renditions: [String: FactsDocument.Rendition] = [:]

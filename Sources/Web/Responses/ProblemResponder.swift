@@ -8,12 +8,8 @@ struct ProblemResponder: Sendable {
     let secondsLeft: @Sendable (Int64) -> Int64
 
     /// Returns the response for a problem in the representation that the client prefers.
-    func response(_ problem: Problem, _ form: ProblemForm) -> HTTPResponse {
-        response(problem, form, HTTPHeaders(), expires: nil)
-    }
-
-    private func response(
-        _ problem: Problem, _ form: ProblemForm, _ headers: HTTPHeaders, expires: Int64?
+    func response(
+        _ problem: Problem, _ form: ProblemForm, _ headers: HTTPHeaders = HTTPHeaders(), expires: Int64? = nil
     ) -> HTTPResponse {
         var headers = headers
         if form.varies { headers.append("Vary", "Accept") }

@@ -112,17 +112,16 @@ package final class StatusRegistry: Sendable {
             state.sharedStreams.append(stream)
             return true
         }
-        return isPermitted ? StreamPermit { self.closeSharedStream(stream) } : nil
+        guard isPermitted else { return nil }
+        return StreamPermit {
+            self.state.withLock { state in
+                if let index = state.sharedStreams.firstIndex(of: stream) { state.sharedStreams.remove(at: index) }
+            }
+        }
     }
 
     /// The number of event streams of other nodes' statuses.
     var sharedStreams: Int { state.withLock { $0.sharedStreams.count } }
-
-    private func closeSharedStream(_ stream: SharedStream) {
-        state.withLock { state in
-            if let index = state.sharedStreams.firstIndex(of: stream) { state.sharedStreams.remove(at: index) }
-        }
-    }
 
     /// Registers a request.
     ///
