@@ -25,13 +25,14 @@ package struct Settings: Sendable {
     package var lifetimes = Lifetimes()
     package var signing = Signing()
     package var options = Options()
-    package var block = Block()
-    package var flashes = Flashes()
+    /// The path of a file with the sources that are refused.
+    package var blockList: String?
+    package var flashLimit = FlashLimit.off
     /// Options by the name of their preset.
     package var presets: [String: [OptionPair]] = [:]
     package var rateLimit = RateLimit()
     package var transcode = Transcode()
-    package var sandbox = Sandbox()
+    package var requiresSandbox = true
     /// Origins by the name of their mount.
     package var mounts: [String: Mount] = [:]
     package var store = Store()
@@ -41,7 +42,7 @@ package struct Settings: Sendable {
     package var admin = Admin()
     package var purge = Purge()
     package var prewarm = Prewarm()
-    package var async = Async()
+    package var maxStatuses = 4096
     package var webhooks = Webhooks()
     package var metrics = Metrics()
     package var tracing = Tracing()
@@ -80,15 +81,6 @@ package struct Settings: Sendable {
         }
     }
 
-    package struct Block: Sendable {
-        /// The path of a file.
-        package var list: String?
-    }
-
-    package struct Flashes: Sendable {
-        package var limit = FlashLimit.off
-    }
-
     package struct Options: Sendable {
         package var allow = Allow.any
 
@@ -113,10 +105,6 @@ package struct Settings: Sendable {
         package var queueTimeout = Duration.seconds(20)
         package var waitTimeout = Duration.seconds(120)
         package var queueBytes = ByteCount.gibibytes(1)
-    }
-
-    package struct Sandbox: Sendable {
-        package var require = true
     }
 
     package struct Renditions: Sendable {
@@ -259,10 +247,6 @@ package struct Settings: Sendable {
     package struct Prewarm: Sendable {
         package var concurrency: Int?
         package var maxURLs = 50_000
-    }
-
-    package struct Async: Sendable {
-        package var maxStatuses = 4096
     }
 
     package struct Webhooks: Sendable {

@@ -192,11 +192,11 @@ extension Setting {
     /// Limits on the content and rate of requests.
     private static let requests = [
         Setting(
-            "block.list", \.block.list, .live, example: "/etc/gifreel/block.list",
+            "block.list", \.blockList, .live, example: "/etc/gifreel/block.list",
             "File of lines pdq:HASH LABEL and sha256:HASH LABEL: sources that are refused with 451. Each reload reads it again."
         ),
         Setting(
-            "flashes.limit", \.flashes.limit, .live,
+            "flashes.limit", \.flashLimit, .live,
             "Animations with over three flashes a second (WCAG 2.3.1): off and warn convert, warn also logs, refuse answers 422, still a still."
         ),
         Setting(
@@ -245,7 +245,7 @@ extension Setting {
             "Memory for sources in progress, and for renditions while the disk is full. A fetch reserves sources.max_bytes at first."
         ),
         Setting(
-            "sandbox.require", \.sandbox.require, .restart,
+            "sandbox.require", \.requiresSandbox, .restart,
             "Whether the server refuses to start on a kernel without seccomp or landlock. false starts it with a warning."),
     ]
 
@@ -467,7 +467,7 @@ extension Setting {
             "prewarm.max_urls", \.prewarm.maxURLs, in: 1...1_000_000, unit: "renditions", .restart,
             "Renditions that may wait to be prewarmed. Longer lists are refused."),
         Setting(
-            "async.max_statuses", \.async.maxStatuses, in: 0...1_000_000, unit: "statuses", .live,
+            "async.max_statuses", \.maxStatuses, in: 0...1_000_000, unit: "statuses", .live,
             "Requests with Prefer: respond-async that run or ended in the last ten minutes; 0 ignores the preference."),
         Setting(
             "webhooks.allow", \.webhooks.allow, .live, whenUnset: "webhooks are off", example: "hooks.example.com",

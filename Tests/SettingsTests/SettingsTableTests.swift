@@ -37,7 +37,8 @@ import Testing
     /// Properties with other names than their settings.
     private static let renamed = [
         "cache.dir": "directory", "sources.nat64_prefixes": "translation_prefixes", "sources.require_signature": "is_required",
-        "log.client": "records_client_fields", "cluster.alone": "alone_limit",
+        "log.client": "records_client_fields", "cluster.alone": "alone_limit", "block.list": "block_list",
+        "flashes.limit": "flash_limit", "sandbox.require": "requires_sandbox",
     ]
 
     /// Two rows that were exchanged would each set a property of their own.

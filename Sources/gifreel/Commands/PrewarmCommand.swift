@@ -346,7 +346,7 @@ struct LocalPipeline {
         _ settings: ServiceConfiguration, zygote: Zygote, concurrency: Int, warn: (String) -> Void
     ) throws {
         var configuration = settings
-        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.settings.sandbox.require) {
+        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.settings.requiresSandbox) {
             warn(warning)
         }
         configuration.pool.queue = max(configuration.pool.queue, concurrency)

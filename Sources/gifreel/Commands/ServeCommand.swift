@@ -112,7 +112,7 @@ struct ServeCommand: ParsableCommand {
         Self.log(read.overrides, to: logger)
         if let descriptorWarning { logger.warning("\(descriptorWarning)") }
         let accessLog = Self.accessLog(configuration)
-        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.settings.sandbox.require) {
+        if let warning = try ConfinementCheck.check(zygote.confinement(), isRequired: configuration.settings.requiresSandbox) {
             logger.warning("\(warning)")
         }
         let service = try GifreelService(

@@ -152,7 +152,7 @@ struct Checkup {
     mutating func checkKernel(_ confinement: Confinement?, _ configuration: ServiceConfiguration) {
         let advice = "use a kernel of version 5.13 or newer that lists landlock: cat /sys/kernel/security/lsm"
         do throws(SettingsError) {
-            guard let warning = try ConfinementCheck.check(confinement, isRequired: configuration.settings.sandbox.require)
+            guard let warning = try ConfinementCheck.check(confinement, isRequired: configuration.settings.requiresSandbox)
             else {
                 return pass("kernel", "it offers seccomp and landlock")
             }

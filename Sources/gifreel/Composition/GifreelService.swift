@@ -64,7 +64,7 @@ package final class GifreelService: Sendable {
                 backgroundMeter.increment($0.rawValue)
             }
             let uploads = UploadAdmission(UploadAdmission.Limits(configuration))
-            let statuses = StatusRegistry(limit: configuration.settings.async.maxStatuses, clock: clock)
+            let statuses = StatusRegistry(limit: configuration.settings.maxStatuses, clock: clock)
             let webhookSender = try Fetcher(configuration: configuration.webhookSender)
             self.webhookSender = webhookSender
             let webhooks = Webhooks(
@@ -181,7 +181,7 @@ package final class GifreelService: Sendable {
     package func reload(_ configuration: ServiceConfiguration, logger: Logger) throws {
         try core.apply(configuration)
         web.uploads.setLimits(UploadAdmission.Limits(configuration))
-        web.statuses.setLimit(configuration.settings.async.maxStatuses)
+        web.statuses.setLimit(configuration.settings.maxStatuses)
         web.limits.apply(configuration.web)
         web.hooks.setHooks(configuration.purgeHooks)
         webhookSender.reconfigure(configuration.webhookSender)

@@ -106,7 +106,7 @@ final class RenditionCore: Sendable {
             objectCatchUpLimit: configuration.settings.cluster.catchUp)
         policy.sources = configuration.fetch.rules
         policy.blocks = configuration.blocks
-        policy.flashes = configuration.settings.flashes.limit
+        policy.flashes = configuration.settings.flashLimit
         return RenditionPipeline(
             policy, state: state, cache: cache, clock: clock,
             fetch: { [fetcher, meter] url, validators, arriving async throws(FetchError) in

@@ -78,7 +78,7 @@ extension ServiceConfiguration {
         defaults = RenditionDefaults()
         defaults.presets = try RenditionPresets(settings.presets)
         defaults.undithers = settings.renditions.undither == .auto
-        blocks = try settings.block.list.map { path throws(SettingsError) in try BlockList(file: path) }
+        blocks = try settings.blockList.map { path throws(SettingsError) in try BlockList(file: path) }
         web = try WebPolicy(settings, fetch, mounts.mounts, defaults.presets)
 
         store = try Self.store(settings.store.s3, cacheDirectory: cache.directory)
