@@ -1,6 +1,5 @@
 internal import Yams
 
-/// The settings of a YAML file, as text.
 struct SettingsFile {
     /// By the settings' full names.
     private(set) var entries: [String: SettingEntry] = [:]

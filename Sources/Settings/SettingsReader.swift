@@ -101,7 +101,6 @@ extension Settings {
     /// `name: value` of each setting, secrets and those in URLs masked, `–` if there is no value.
     package var lines: [String] { lines { "\($1): \($2)" } }
 
-    /// The text for a missing value.
     fileprivate static let noValue = "–"
 
     /// Returns at most one line per setting, from its full name and its value with secrets masked.

@@ -14,7 +14,6 @@ package enum ExpositionFormat: Sendable {
     }
 }
 
-/// A metric family and its samples for one scrape.
 struct ExpositionFamily {
     var family: MetricFamily
     var series: [MetricLabels: SeriesValue]

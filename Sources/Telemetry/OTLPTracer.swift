@@ -125,7 +125,6 @@ package final class OTLPSpan: Tracing.Span {
     }
 }
 
-/// The data that a span has recorded.
 struct SpanRecord: Sendable {
     /// The maximum number of events per span; the rest are only counted.
     static let maxEvents = 16

@@ -26,7 +26,6 @@ extension RedisCommands {
 ///
 /// Thread-safe. Events run on the link's thread, which they must not block.
 final class RedisLink: Sendable {
-    /// A change of the connection.
     enum Event: Sendable, Equatable {
         case connected
         /// An established connection was lost.

@@ -253,7 +253,6 @@ final class PendingRequest: Sendable {
 struct ServerRights: Sendable {
     /// The names of the rights in the syntax of `ACL SETUSER`, each with a command that requires the right.
     let trials: [(name: String, words: [any RedisArgument])]
-    /// The pattern of keys and channels.
     let pattern: String
 
     var commands: [RedisCommand] { trials.map { RedisCommand(.array, $0.words) } }

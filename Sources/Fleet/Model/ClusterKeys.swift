@@ -32,14 +32,12 @@ struct ClusterKeys: Sendable {
     /// Exists while the node is live.
     func node(_ name: String) -> String { "\(prefix)node:\(name)" }
     var prewarm: String { prefix + "prewarm" }
-    /// The consumer group of the prewarm stream.
     var prewarmGroup: String { "nodes" }
     /// The stream of the lists' ids, in the order of their arrival.
     var prewarmLists: String { prefix + "prewarm:lists" }
     /// The state of the request with an idempotency key.
     func prewarmRequest(_ key: String) -> String { "\(prefix)prewarm:request:\(key)" }
     func prewarmList(_ id: String) -> String { "\(prefix)prewarm:\(id)" }
-    /// The status of a request that is in progress on one node.
     func status(_ id: String) -> String { "\(prefix)status:\(id)" }
     /// Exists if a client has cancelled the request.
     func statusMark(_ id: String) -> String { "\(prefix)status:\(id):left" }

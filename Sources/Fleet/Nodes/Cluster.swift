@@ -107,7 +107,6 @@ package final class Cluster: Sendable {
         }
     }
 
-    /// Ends the loops.
     func stop() {
         for task in tasks.withLock({ $0 }) { task.cancel() }
     }
@@ -199,7 +198,6 @@ package final class Cluster: Sendable {
         }
     }
 
-    /// Handles a new connection of the purge stream.
     func streamConnected() {
         purger.connected()
         reconnected.signal()

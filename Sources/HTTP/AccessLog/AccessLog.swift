@@ -77,7 +77,6 @@ final class AccessLog: Sendable {
 
 /// Collects a loop's finished requests in batches. Used by one loop thread.
 final class AccessRecorder {
-    /// The number of requests in a full batch.
     static let batchSize = 512
     /// The number of text bytes at which a batch counts as full.
     static let batchText = 64 * 1024

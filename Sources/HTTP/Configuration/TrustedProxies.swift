@@ -1,6 +1,5 @@
 internal import SystemIO
 
-/// The proxies whose fields about the client are trusted.
 struct TrustedProxies: Sendable {
     private let proxies: ClientList
     private let field: ForwardedField
@@ -22,7 +21,6 @@ struct TrustedProxies: Sendable {
         /// or the trusted proxies name no address but their own.
         let mayBeProxy: Bool
 
-        /// Whether the peer is a trusted proxy.
         var isTrusted: Bool { trustedElements != nil }
 
         /// Whether the peer seems to be a proxy missing from the settings; see ``TrustedProxies/mayBeUnlisted(_:)``.
@@ -124,11 +122,9 @@ package enum HTTPScheme: String, Sendable {
     }
 }
 
-/// A request property reported by proxies.
 private enum ForwardedProperty {
     case address, scheme
 
-    /// The `X-Forwarded-…` field of the property.
     var field: KnownField {
         switch self {
         case .address: .forwardedFor
@@ -136,7 +132,6 @@ private enum ForwardedProperty {
         }
     }
 
-    /// The parameter name in `Forwarded`.
     var parameter: StaticString {
         switch self {
         case .address: "for"
@@ -186,7 +181,6 @@ extension UnsafeRawBufferPointer {
         return list.isUnterminated ? [nil] : elements
     }
 
-    /// The bytes without surrounding quotes.
     fileprivate var withoutQuotes: UnsafeRawBufferPointer {
         let quote = UInt8(ascii: "\"")
         return count >= 2 && first == quote && last == quote ? slice(1..<count - 1) : self

@@ -12,7 +12,6 @@ enum RequestID {
             }
     }
 
-    /// The length of a generated ID.
     static let length = 16
 
     /// Writes a number as ``length`` hexadecimal digits.

@@ -34,7 +34,6 @@ final class Poller: Sendable {
         reports.count = max(0, Int(clinux_epoll_wait(descriptor.number, reports.events, Int32(Reports.capacity), timeout)))
     }
 
-    /// The reports of one wait.
     struct Reports: ~Copyable {
         /// The maximum number of reports per wait.
         fileprivate static let capacity = 256

@@ -57,7 +57,6 @@ struct BodyDecoder: Sendable, Equatable {
 ///
 /// A pure value: it receives pieces as they arrive and stores only its state in the grammar.
 struct ChunkedDecoder: Sendable, Equatable {
-    /// The next element of a body.
     enum Step: Equatable {
         /// Data, in this range of the piece.
         case data(Range<Int>)

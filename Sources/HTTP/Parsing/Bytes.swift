@@ -67,13 +67,11 @@ extension UInt8 {
         return self < 128 && bits & (1 << UInt64(self & 63)) != 0
     }
 
-    /// Whether the byte is a visible ASCII character.
     var isVisible: Bool { self > 0x20 && self < 0x7F }
 
     /// Whether the byte is a space or a tab (OWS, RFC 9110 section 5.6.3).
     var isBlank: Bool { self == 0x20 || self == 0x09 }
 
-    /// The value of a decimal digit.
     var digit: Int? { self >= 0x30 && self <= 0x39 ? Int(self) - 0x30 : nil }
 
     /// The lowercase form of an ASCII letter; any other byte unchanged.

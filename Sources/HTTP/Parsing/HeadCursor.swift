@@ -20,7 +20,6 @@ struct HeadCursor {
         return start..<position
     }
 
-    /// Skips visible ASCII characters and returns their range.
     mutating func skipVisible() -> Range<Int> {
         let start = position
         skipWords { $0.outsideASCII(from: 0x21) }

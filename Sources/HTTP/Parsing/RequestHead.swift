@@ -62,7 +62,6 @@ struct RequestHead {
         present & (KnownField.forwardedFor.bit | KnownField.forwarded.bit | KnownField.via.bit | KnownField.realIP.bit) != 0
     }
 
-    /// Returns the value of the first field of this kind.
     func first(_ known: KnownField) -> UnsafeRawBufferPointer? {
         guard has(known) else { return nil }
         for field in fields where field.known == known { return bytes.slice(field.value) }

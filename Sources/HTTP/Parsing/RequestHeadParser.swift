@@ -85,7 +85,6 @@ struct HeadLimits: Sendable {
     var target = 16 * 1024
     /// The maximum length of the whole head in bytes.
     var head = 32 * 1024
-    /// The maximum number of header fields.
     var fields = 100
     /// The maximum length of the method in bytes; the longest registered method has 17.
     var method = 24

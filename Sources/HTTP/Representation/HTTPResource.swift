@@ -34,7 +34,6 @@ package final class HTTPResource: Sendable {
     let partHead: [UInt8]
     /// The status line and fields of a multi-range 206, without length and type.
     let partsHead: [UInt8]
-    /// The status line and fields of a 304.
     let notModifiedHead: [UInt8]
     /// The fields of a whole response, without the status line.
     let wholeFields: [UInt8]

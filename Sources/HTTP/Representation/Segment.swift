@@ -7,7 +7,6 @@ enum Segment {
         self = .bytes(bytes, 0..<bytes.count)
     }
 
-    /// Creates a segment from a part of a representation.
     init(_ content: HTTPResource.Content, _ range: Range<Int>) {
         self =
             switch content {
@@ -30,7 +29,6 @@ enum Segment {
         }
     }
 
-    /// Returns the segment without its first `count` bytes.
     func dropping(_ count: Int) -> Segment {
         switch self {
         case .bytes(let bytes, let range): .bytes(bytes, range.lowerBound + count..<range.upperBound)

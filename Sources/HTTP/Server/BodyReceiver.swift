@@ -94,7 +94,6 @@ final class BodyReceiver {
         }
     }
 
-    /// Ends the reception of a complete body and returns its sink.
     func finish(_ connection: Connection) -> (any HTTPBodySink)? {
         guard let sink = connection.reception?.sink else { return nil }
         connection.reception = nil
@@ -104,7 +103,6 @@ final class BodyReceiver {
         return sink
     }
 
-    /// Ends the reception of an incomplete body.
     func abort(_ connection: Connection) {
         connection.reception?.sink.abort()
         connection.reception = nil

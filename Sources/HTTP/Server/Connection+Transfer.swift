@@ -2,7 +2,6 @@ internal import CLinux
 internal import Glibc
 internal import SystemIO
 
-/// The result of an attempt to send.
 enum SendProgress {
     case done
     /// The socket accepts no more bytes for now.
@@ -13,7 +12,6 @@ enum SendProgress {
     case failed
 }
 
-/// The result of a read.
 enum Arrival {
     case bytes(Int)
     case nothing

@@ -152,7 +152,6 @@ final class ConnectionDriver {
         }
     }
 
-    /// Gives the queued connections their next turn.
     func serveQueued() {
         guard !queue.isEmpty else { return }
         let turn = queue
@@ -187,7 +186,6 @@ final class ConnectionDriver {
         queue.append(connection)
     }
 
-    /// Gives a connection its turn.
     private func serve(_ connection: Connection) {
         connection.budget = Connection.turnBudget
         advance(connection)

@@ -44,7 +44,6 @@ final class ConnectionLimit: Sendable {
         self.report = report
     }
 
-    /// The number of open connections.
     var count: Int { open.load(ordering: .relaxed) }
 
     /// Whether no more connections may be accepted. Loops that check at the same time may exceed the limit by one each.
@@ -71,7 +70,6 @@ final class ConnectionLimit: Sendable {
         state.withLock { !$0.unlisted.contains(client) && $0.clients[client] ?? 0 >= perClient }
     }
 
-    /// Counts an accepted connection.
     func enter(_ connection: Connection) {
         open.wrappingAdd(1, ordering: .relaxed)
         accepted.wrappingAdd(1, ordering: .relaxed)
@@ -84,7 +82,6 @@ final class ConnectionLimit: Sendable {
         }
     }
 
-    /// Counts the end of a connection.
     func leave(_ connection: Connection) {
         open.wrappingSubtract(1, ordering: .relaxed)
         if connection.isRefused { answering.wrappingSubtract(1, ordering: .relaxed) }

@@ -31,7 +31,6 @@ final class EventLoop {
     private let acceptor: Acceptor
     private let driver: ConnectionDriver
     private var scheduling = ThreadScheduling()
-    /// The number of the current turn.
     private var turn: UInt64 = 0
     /// When the deadlines are checked next.
     private var nextSweep: UInt64 = 0

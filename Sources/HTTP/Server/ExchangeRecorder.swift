@@ -6,7 +6,6 @@ final class ExchangeRecorder {
     private let clock: LoopClock
     private let parser: RequestHeadParser
     private let recordsClientFields: Bool
-    /// The texts of the entries of staged responses.
     private let stagedTexts = OutputBuffer(capacity: 16 * 1024)
 
     /// The entry of a staged response, whose texts are kept by the recorder.
@@ -53,14 +52,12 @@ final class ExchangeRecorder {
         }
     }
 
-    /// Starts the entry of a staged response.
     func stage(_ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead) -> StagedEntry {
         var entry = AccessEntry(client: connection.exchange.client)
         withTexts(connection, headers, head) { $0.forEach(lengthsIn: &entry, stagedTexts.append) }
         return StagedEntry(entry: entry, texts: stagedTexts.keep())
     }
 
-    /// Records the exchange of a staged response.
     func record(_ staged: StagedEntry, _ connection: Connection, isComplete: Bool) {
         var entry = staged.entry
         complete(&entry, connection, isComplete: isComplete)
@@ -72,7 +69,6 @@ final class ExchangeRecorder {
         AccessDraft(entry: staged.entry, text: Array(stagedTexts.kept(staged.texts)))
     }
 
-    /// Discards the texts of staged entries.
     func removeStaged() { stagedTexts.removeAll() }
 
     /// Adds the values known only at the end of the exchange.
@@ -84,7 +80,6 @@ final class ExchangeRecorder {
         entry.isComplete = isComplete
     }
 
-    /// Calls `body` with the texts of the exchange.
     private func withTexts(
         _ connection: Connection, _ headers: HTTPHeaders, _ head: RequestHead, _ body: (AccessTexts) -> Void
     ) {

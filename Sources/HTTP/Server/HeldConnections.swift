@@ -21,7 +21,6 @@ struct HeldConnections {
 
     var isEmpty: Bool { count == 0 }
 
-    /// The clients with held connections.
     var clients: [ClientNetwork] { Array(entries.keys) }
 
     func contains(_ client: ClientNetwork) -> Bool { entries[client] != nil }

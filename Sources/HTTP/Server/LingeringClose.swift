@@ -23,7 +23,6 @@ struct LingeringClose {
         timeouts.linger(connection)
     }
 
-    /// Reads and discards the input that has arrived.
     func discardInput(_ connection: Connection) -> Arrival {
         connection.unread = []
         let arrival = connection.receive(into: input.freeSpace(after: 0))

@@ -7,7 +7,6 @@ final class LoopClock {
     private(set) var now: UInt64 = 0
     /// Seconds since 1970.
     private(set) var unixTime = 0
-    /// Milliseconds since 1970.
     private(set) var unixMilliseconds = 0
     /// The `Date: …` line with its CRLF (RFC 9110 section 6.6.1).
     private(set) var dateLine: [UInt8] = []

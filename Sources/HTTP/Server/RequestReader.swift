@@ -31,7 +31,6 @@ final class RequestReader {
 
     // MARK: Reading
 
-    /// Whether no requests are waiting to be served.
     var hasNoArrivals: Bool { arrivals.isEmpty }
 
     /// Whether ``drainArrivals(_:)`` must precede the next ``readAhead(_:)``.

@@ -90,7 +90,6 @@ final class ResponseWriter {
         }
     }
 
-    /// Returns the response to a request that the server refuses.
     func response(to error: HTTPProtocolError) -> HTTPResponse {
         var response = handler.response(to: error)
         response.status = error.status

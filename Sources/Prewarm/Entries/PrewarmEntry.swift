@@ -67,7 +67,6 @@ package struct PrewarmEntry: Sendable, Hashable {
         }
     }
 
-    /// Format and options as the list spells them.
     private var spelling: String {
         "\(format),\(options.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: ","))"
     }

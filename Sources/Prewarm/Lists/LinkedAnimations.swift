@@ -71,7 +71,6 @@ enum LinkedAnimations {
     /// are still, so `.png` is omitted; a list can name them.
     private static let extensions = [".gif", ".apng", ".webp"]
 
-    /// Whether the path ends in the extension of an animation.
     static func isAnimation(_ link: String) -> Bool {
         let path = link.prefix { $0 != "?" && $0 != "#" }.lowercased()
         return extensions.contains { path.hasSuffix($0) }

@@ -71,7 +71,6 @@ package struct RemoteBackend: PrewarmBackend {
         if let failure { throw failure }
     }
 
-    /// A job on the server.
     private struct Job {
         let id: String
         let count: Int

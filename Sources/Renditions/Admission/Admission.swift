@@ -154,7 +154,6 @@ package final class Admission: Sendable {
     /// A source that only readers hold.
     private struct ReadSource: Sendable {
         let bytes: Int
-        /// Ends its readers.
         let release: @Sendable () -> Void
     }
 
@@ -333,7 +332,6 @@ package final class Admission: Sendable {
         }
     }
 
-    /// Records that the last reader of a source has ended.
     func readersEnded(_ number: Int) {
         // The closure is released after the lock.
         let source = state.withLock { state in

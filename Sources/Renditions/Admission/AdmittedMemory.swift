@@ -8,7 +8,6 @@ final class AdmittedMemory: Sendable {
         var bytes: Int
         /// Jobs that use the source and have not ended.
         var jobs = 1
-        /// Ends the readers of the source.
         var release: [@Sendable () -> Void] = []
         /// The number under which ``Admission`` lists the bytes while only readers hold them.
         var number: Int?

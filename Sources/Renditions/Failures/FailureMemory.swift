@@ -205,7 +205,6 @@ final class MissingSources: Sendable {
         }
     }
 
-    /// Forgets the sources that a purge covers.
     func forget(_ scope: PurgeScope) {
         since.withLock { since in
             if !since.isEmpty { since = since.filter { !scope.covers($0.key) } }

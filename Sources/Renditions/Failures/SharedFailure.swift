@@ -115,7 +115,6 @@ package struct SharedFailure: Sendable, Equatable {
             }
         }
 
-        /// The shared failures of conversions.
         private static let conversions: [TranscodeError.Kind: Code] = [
             .notAnAnimation: .undecodable, .still: .still, .incomplete: .incomplete, .corrupt: .corrupt,
             .unsupported: .unsupported, .tooLarge: .limitExceeded, .outOfMemory: .memoryExceeded,

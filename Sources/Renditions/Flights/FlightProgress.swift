@@ -67,7 +67,6 @@ final class FlightProgress: Sendable {
         state.withLock { $0.position = position }
     }
 
-    /// The progress of the flight whose job has this turn.
     func current(_ turn: JobTurn) -> MissProgress {
         let state = state.withLock { $0 }
         var progress = MissProgress()

@@ -20,7 +20,6 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let continuation: CheckedContinuation<Outcome, Never>
         /// Whether the flight was in progress before the waiter came.
         let joined: Bool
-        /// The timer of the queue timeout.
         var timeout: (any AnyObject & Sendable)?
         /// The timer of the whole wait.
         var deadline: (any AnyObject & Sendable)?
@@ -104,10 +103,8 @@ final class SingleFlight<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         }
     }
 
-    /// The number of flights in progress.
     var count: Int { state.withLock { $0.entries.count } }
 
-    /// The number of waiting callers.
     var waiterCount: Int { state.withLock { $0.flightOfWaiter.count } }
 
     /// Whether a caller with this key would join a flight.

@@ -42,7 +42,6 @@ package enum DecimalText {
     }
 }
 
-/// A value with a name in options.
 protocol OptionWord: CaseIterable, Equatable, Sendable {
     var name: String { get }
 }

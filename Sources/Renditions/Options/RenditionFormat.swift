@@ -32,7 +32,6 @@ extension Rendition {
         /// The encoder that libavcodec must have for the format; nil if it needs none.
         package var encoder: String? { output?.traits.encoder }
 
-        /// The length of the longest name in bytes.
         private static let longestName = byName.keys.map(\.utf8.count).max() ?? 0
 
         private static let byName = Dictionary(uniqueKeysWithValues: (allCases + [.original]).map { ($0.rawValue, $0) })

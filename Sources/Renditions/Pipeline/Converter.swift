@@ -78,7 +78,6 @@ package struct Converter: Sendable {
 
     private enum Outcome {
         case finished(WorkerReport)
-        /// Writing to the disk failed.
         case diskFailed(SystemError)
     }
 

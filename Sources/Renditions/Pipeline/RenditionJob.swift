@@ -61,7 +61,6 @@ struct RenditionJob: Sendable {
         return alias
     }
 
-    /// Returns the job with the times of its conversion.
     func converted(_ report: WorkerReport) -> RenditionJob {
         var job = self
         job.times.queue = report.queued

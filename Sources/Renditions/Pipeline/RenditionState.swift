@@ -41,9 +41,7 @@ package final class RenditionState: Sendable {
         }
     }
 
-    /// Misses of sources at URLs.
     let flights: SingleFlight<FlightKey, RenditionResult>
-    /// Misses of uploads.
     let uploadFlights: SingleFlight<ObjectID, RenditionResult>
     /// Objects that are loaded from the shared tier, by their paths; nil if the tier does not have the object.
     let objectFlights: SingleFlight<String, CachedRendition?>
@@ -138,7 +136,6 @@ package final class RenditionState: Sendable {
 struct FlightKey: Hashable, Sendable {
     let source: SourceURL
     let rendition: Rendition
-    /// Whether the outcome is a still image.
     private let isImage: Bool
 
     init(_ request: RenditionRequest, isImage: Bool = false) {

@@ -115,7 +115,6 @@ final class CacheDirectory: Sendable {
         }
     }
 
-    /// The process that the lock file names.
     private static func holder(below root: Int32) -> String {
         guard let file = try? openDescriptor("lock", below: root, flags: O_RDONLY),
             let bytes = try? SharedDescriptor(file).readAll(), !bytes.isEmpty

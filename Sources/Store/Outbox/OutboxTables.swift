@@ -196,7 +196,6 @@ struct OutboxTables {
         return wasThere
     }
 
-    /// Removes the puts that are held, and returns their sequences.
     func removeHeld() throws -> [Int64] {
         let held = try database.all("SELECT sequence FROM outbox WHERE due = ?", [Turn.held]) { try $0.value(0) as Int64 }
         try database.run("DELETE FROM outbox WHERE due = ?", [Turn.held])

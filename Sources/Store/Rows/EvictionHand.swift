@@ -56,7 +56,6 @@ struct EvictionHand: Sendable {
 }
 
 struct EvictedObjects: Sendable {
-    /// The objects whose files were removed.
     var objects: [ObjectRow] = []
     /// The objects whose files were missing. Only their rows were removed, which frees no space.
     var withoutFile: [ObjectRow] = []

@@ -2,7 +2,6 @@ internal import CLinux
 internal import Glibc
 package import SystemIO
 
-/// A rendition that is being published.
 struct PublishJob: Sendable {
     var staged: StagedFile
     let id: ObjectID

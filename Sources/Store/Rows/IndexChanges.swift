@@ -206,7 +206,6 @@ struct IndexChanges: ~Copyable, Sendable {
         removedRows = []
     }
 
-    /// Records the event now, or with later events.
     mutating func recordOrRemember(_ event: Unrecorded) {
         guard !isClosed, (try? record(event)) == nil else { return }
         remember(event)

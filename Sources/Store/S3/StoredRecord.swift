@@ -65,7 +65,6 @@ extension StoredRecord {
         return fields
     }
 
-    /// Whether the fields fit into an object's metadata.
     var fitsMetadata: Bool {
         fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } <= Self.maxMetadataLength
     }

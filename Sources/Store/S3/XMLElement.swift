@@ -22,13 +22,11 @@ struct XMLElement: Equatable {
         self = root
     }
 
-    /// The text of the first child with this name.
     func text(_ name: String) -> String? {
         children.first { $0.name == name }?.text
     }
 }
 
-/// The state of reading a document.
 private struct XMLReader {
     private let bytes: [UInt8]
     private var position = 0

@@ -137,7 +137,6 @@ struct AccessControl: Sendable {
     func countHit(_ key: String) { limits.keys.granted(key) }
 }
 
-/// Verifies the signatures of requests.
 struct SignatureCheck: Sendable {
     let keys: SigningKeys
     /// Whether unsigned requests are refused where no rule applies. If there are keys, a wrong signature is always refused.
@@ -210,7 +209,6 @@ struct ClientContext: Sendable {
     /// unlisted proxy, which many clients share.
     let share: ClientNetwork?
     var allowance: MissAllowance
-    /// Whether the client prefers 202 to waiting.
     let prefersAsync: Bool
     /// Whether the client accepts only a stored response.
     let wantsStoredOnly: Bool

@@ -26,7 +26,6 @@ struct AdminController: Sendable {
     /// Whether a token is configured. Without one, the admin interface does not exist.
     var isOn: Bool { !tokens.isEmpty }
 
-    /// Handles `GET /purges/{id}`.
     func progress(ofPurge id: String) -> HTTPReply {
         .later { [purges] in
             do {
@@ -183,7 +182,6 @@ struct AdminController: Sendable {
         }
     }
 
-    /// Returns the renditions of a source that this node stores.
     private func list(_ url: String) -> HTTPReply {
         .attempt { [cache] () throws(Problem) in
             let stored = try await translating(awaiting: try await cache.list(of: url), to: Self.problem)

@@ -13,7 +13,6 @@ struct PrewarmController: Sendable {
 
     /// The size limit of a list in bytes.
     private static let bodyLimit = 32 << 20
-    /// The number of retries of a request without `retries`.
     private static let defaultRetries = 2
 
     /// Handles a request that has the admin token.
@@ -26,7 +25,6 @@ struct PrewarmController: Sendable {
         return try report(method, id, query)
     }
 
-    /// Handles `GET /prewarm`.
     private func listJobs() -> HTTPReply {
         Self.reply { [queue] () throws(PrewarmRefusal) in ["jobs": try await queue.lists()] }
     }

@@ -1,6 +1,5 @@
 internal import HTTP
 
-/// Handles `GET /top`.
 struct TopController: Sendable {
     let board: UsageBoard
 

@@ -18,7 +18,6 @@ struct FactsController: Sendable {
     let access: AccessControl
     let keys: SigningKeys
 
-    /// The largest number of sources in a list.
     static let maxSources = 500
     private static let bodyLimit = 1 << 20
     /// Lists queue nothing while this many renditions wait, which leaves room for visitors' requests.
@@ -355,7 +354,6 @@ struct FactsList: Encodable {
         var page: FactsDocument.Page
     }
 
-    /// The entries in the order of the list.
     let images: [Entry]
 }
 

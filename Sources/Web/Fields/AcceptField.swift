@@ -50,7 +50,6 @@ struct AcceptField {
         request.forEachValue(of: "Accept") { add($0) }
     }
 
-    /// A field without elements.
     init() {}
 
     /// Adds the elements of one field. Of repeated ranges, the one with the highest weight counts.

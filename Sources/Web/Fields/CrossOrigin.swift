@@ -36,7 +36,6 @@ struct CrossOrigin: Sendable {
         ]
     }
 
-    /// Returns the response to OPTIONS, the method of a preflight.
     func preflight(allow methods: [HTTPMethod]) -> HTTPResponse {
         var response = HTTPResponse.options(allow: methods)
         response.headers.append(preflightFields)

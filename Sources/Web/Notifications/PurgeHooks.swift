@@ -94,7 +94,6 @@ package final class PurgeHooks: Sendable {
     /// The number of requests that wait or are being sent.
     package var waiting: Int { queue.count }
 
-    /// Queues the requests of all hooks for a purge.
     func call(_ notice: PurgeNotice) {
         for hook in state.withLock({ $0.hooks }) {
             for request in hook.requests(for: notice)
@@ -184,7 +183,6 @@ package struct PurgeHook: Sendable, Equatable {
     private let body: String
     private let scopes: Set<PurgeNotice.Scope>
 
-    /// The default body of a hook.
     static let plainBody = #"{"scope":{scope},"urls":{urls},"tags":{tags}}"#
 
     /// - Parameters:
@@ -203,7 +201,6 @@ package struct PurgeHook: Sendable, Equatable {
         self.body = body ?? (url.contains("{url}") || url.contains("{tag}") ? "" : Self.plainBody)
     }
 
-    /// The time limit of a request.
     private static let timeout = Duration.seconds(10)
 
     /// Returns the requests for a purge: one, or one for each URL or tag if a placeholder stands for a single URL or tag; none

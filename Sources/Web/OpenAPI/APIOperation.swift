@@ -2,7 +2,6 @@ internal import Renditions
 
 /// One operation of the interface: a row of the table from which `/openapi.json` is composed (``APIOperation/table(_:)``).
 struct APIOperation: Sendable {
-    /// A parameter in the path, the query or a field.
     struct Parameter: Sendable {
         let name: String
         /// `path`, `query` or `header`.
@@ -68,7 +67,6 @@ struct APIOperation: Sendable {
 
     // MARK: The table
 
-    /// Every operation of a service with the presets.
     static func table(_ presets: RenditionPresets) -> [APIOperation] {
         renditions(presets) + automatic(presets) + facts + mounts + objects + statusRoutes + pages + operators + service
     }

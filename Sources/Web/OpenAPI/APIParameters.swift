@@ -1,6 +1,5 @@
 internal import Renditions
 
-/// The parameters of renditions in the query.
 enum APIParameters {
     /// The options of a format, with those that concern access, webhooks and answers without a rendition.
     ///

@@ -14,7 +14,6 @@ struct PlayerPage: Sendable {
         var hash: String
     }
 
-    /// The values in one page.
     struct Contents {
         /// The name of the GIF; untrusted text.
         var name: String

@@ -5,11 +5,9 @@ internal import Renditions
 internal import Store
 internal import SystemIO
 
-/// A player page that a request names.
 struct RequestedPage: Sendable {
     var rendition: Rendition
     let source: SourceURL
-    /// The page's own target.
     var target: String
     /// The page's own target with a file name at the end of its path.
     var namedTarget: String

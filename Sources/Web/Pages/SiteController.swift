@@ -6,7 +6,6 @@ internal import Renditions
 struct SiteController: Sendable {
     private let homePage: HTTPResource?
     private let files: [SiteFile: HTTPResource]
-    /// The description of the interface.
     let openAPI: HTTPResource
 
     init(_ policy: WebPolicy, _ defaults: RenditionDefaults, crossOrigin: CrossOrigin) {
@@ -20,7 +19,6 @@ struct SiteController: Sendable {
             })
     }
 
-    /// A file that is part of the program.
     func file(_ file: SiteFile) -> HTTPResponse {
         files[file].map { HTTPResponse($0) } ?? ProblemDocument.response(.notFound("There is no such file."))
     }

@@ -70,7 +70,6 @@ package struct Problem: Error, Sendable, Equatable {
         Problem(403, "bad_signature", detail)
     }
 
-    /// Whether a signature is missing or wrong.
     var isBadSignature: Bool { code == Self.badSignature("").code }
 
     package static func rateLimited(retryAfter seconds: Int) -> Problem {

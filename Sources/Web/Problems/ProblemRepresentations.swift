@@ -31,7 +31,6 @@ enum ProblemDocument {
         return isOfSource ? "public, max-age=\(min(60, secondsLeft ?? 60))" : "no-store"
     }
 
-    /// The members of the document.
     struct Content: Encodable, Equatable {
         var type = "about:blank"
         var title: String

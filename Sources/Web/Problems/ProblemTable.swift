@@ -13,7 +13,6 @@ enum ProblemTable {
         }
     }
 
-    /// Problems of requests that cannot be understood.
     static let request = [
         Row(400, "bad_request"), Row(400, "bad_option"), Row(400, "bad_source_url"), Row(404, "not_found"),
     ]
@@ -23,17 +22,14 @@ enum ProblemTable {
     static let larger = [Row(404, "not_smaller")]
     /// The problem of a request that accepts only a stored rendition.
     static let store = [Row(504, "not_stored")]
-    /// Problems of requests that are not permitted.
     static let access = [
         Row(403, "bad_signature"), Row(403, "expired_signature"), Row(403, "option_not_allowed"),
         Row(403, "source_not_allowed"),
     ]
-    /// Problems of sources that cannot be fetched.
     static let source = [
         Row(404, "source_not_found"), Row(410, "source_gone"), Row(502, "source_failed"), Row(502, "source_unreachable"),
         Row(504, "source_timeout"),
     ]
-    /// Problems of sources that cannot be converted.
     static let conversion = [
         Row(415, "not_an_animation"), Row(422, "corrupt_gif"), Row(422, "unsupported"), Row(422, "too_large"),
         Row(422, "over_budget"),
@@ -45,7 +41,6 @@ enum ProblemTable {
     static let rate = [Row(429, "rate_limited")]
     /// Problems of a server without capacity.
     static let load = [Row(503, "overloaded"), Row(503, "draining")]
-    /// Problems of operators' requests.
     static let admin = [Row(401, "unauthorized")]
     /// The problem of a format that oEmbed defines and this service does not offer.
     static let format = [Row(501, "not_implemented")]

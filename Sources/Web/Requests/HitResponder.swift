@@ -101,7 +101,6 @@ struct HitResponder: Sendable {
 /// A direct-mapped table: a newer target replaces an older one in the same slot. Entries never expire, because the meaning of
 /// a target depends on its bytes and the policy alone. Any thread.
 final class RouteMemo: Sendable {
-    /// A parsed target.
     final class Entry: Sendable {
         fileprivate let target: [UInt8]
         /// The expiry of the signature, in seconds since 1970, or nil.
@@ -112,7 +111,6 @@ final class RouteMemo: Sendable {
         let negotiated: (keys: Negotiation<AliasKey>, facts: AliasKey)?
         /// The object that the target names; nil for other routes.
         let object: (id: ObjectID, fileExtension: String)?
-        /// Whether the rendition is refused if it is larger than its source.
         let refusesLarger: Bool
         /// The key of the H.264 rendition with which an AV1 rendition that may be refused is compared; nil for other
         /// renditions.

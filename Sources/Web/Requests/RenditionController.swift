@@ -303,7 +303,6 @@ struct RenditionController: Sendable {
 
     // MARK: Uploads
 
-    /// Responds to a complete upload.
     func uploadResponse(_ request: UploadRequest, _ terms: ResponseTerms) async -> HTTPResponse {
         do throws(RenditionError) {
             let result = try await pipeline.find(request)
@@ -320,7 +319,6 @@ struct RenditionController: Sendable {
 
     // MARK: Objects
 
-    /// Answers a request for a stored object.
     func object(
         _ id: ObjectID, _ fileExtension: String, _ client: ClientContext, _ request: borrowing HTTPRequest
     ) -> HTTPReply {

@@ -5,7 +5,6 @@ internal import Store
 internal import Synchronization
 internal import SystemIO
 
-/// Builds the responses of renditions.
 struct RenditionResponder: Sendable {
     /// The address by which a request names the rendition. The rendition of a source may change, an object does not.
     enum Address {
@@ -21,7 +20,6 @@ struct RenditionResponder: Sendable {
         let resource: HTTPResource
         /// `Cache-Control` and `Cache-Status` of a hit of a plain request.
         let hit: HTTPHeaders
-        /// Whether the rendition has more bytes than its source.
         let isLargerThanSource: Bool
         /// Whether negotiation sends the source in place of the rendition.
         let staysSource: Bool
@@ -303,7 +301,6 @@ struct RenditionResponder: Sendable {
 }
 
 extension CachedRendition {
-    /// Whether this is a source that is stored unchanged.
     var isOriginal: Bool { fileExtension == Rendition.Format.original.rawValue }
 
     /// Whether this is a still picture that is sent in place of a flashing animation.

@@ -149,7 +149,6 @@ extension MountPath {
         )
     }
 
-    /// Whether a path ends in the extension of a source.
     static func isSource(_ path: String, _ sources: [SourceFormat]) -> Bool {
         guard let (_, last) = path[...].splitAtExtension else { return false }
         return sources.contains { $0.fileExtensions.contains(last) }

@@ -11,7 +11,6 @@ struct Negotiation<Choice: Sendable & Equatable>: Sendable, Equatable {
     let webp: Choice?
     /// The GIF, for a source that the client cannot show.
     let gif: Choice
-    /// The source itself.
     let original: Choice
 
     /// Returns the choice for a client.

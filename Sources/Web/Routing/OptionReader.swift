@@ -45,12 +45,10 @@ package struct OptionReader {
 
     /// The name of the option for the URL that receives the outcome of a request.
     static let callback = "callback"
-    /// The name of the option for the signature.
     static let signature = "sig"
 
     /// The name of the option for the text that describes a page's animation.
     static let title = "title"
-    /// The longest title in bytes.
     private static let longestTitle = 500
 
     static func isOption(_ name: String) -> Bool {

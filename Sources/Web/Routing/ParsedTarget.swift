@@ -30,7 +30,6 @@ struct ParsedTarget: Sendable {
     var hasAutomaticWidth = false
     /// The response if the rendition cannot be produced.
     var onError = Mount.OnError.problem
-    /// Whether a rendition that is larger than its source is refused.
     var refusesLarger = false
 
     var source: SourceURL? {
@@ -56,7 +55,6 @@ struct ResponseTerms: Sendable, Equatable {
     var maxAge: Int?
     /// The expiry of the signature, in seconds since 1970. No cache may store the response for longer.
     var expires: Int64?
-    /// Whether the response depends on `Accept`.
     var varies = false
     /// Whether the response depends on the client's hints about its width.
     var variesByWidth = false

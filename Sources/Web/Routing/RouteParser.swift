@@ -190,7 +190,6 @@ package struct RouteParser: Sendable {
         return target
     }
 
-    /// Lets `Accept` select the rendition of a target.
     private func negotiate(_ target: inout ParsedTarget, _ reader: OptionReader) throws(Problem) {
         guard reader.onLarger == nil else {
             throw .badOption("on_larger", "has no effect where Accept selects the rendition")

@@ -30,7 +30,6 @@ final class AsyncRequest: Sendable {
     /// The client that asked; nil if it is unknown.
     let client: ClientNetwork?
     private let state = Mutex(State())
-    /// Tasks that wait for the outcome.
     private let waiters = Waiters()
 
     /// Creates a request with an id that cannot be guessed.
@@ -43,7 +42,6 @@ final class AsyncRequest: Sendable {
 
     var path: String { "/status/\(key)" }
 
-    /// The progress and, after the end, the outcome.
     var current: (progress: MissProgress, outcome: Outcome?) {
         state.withLock { ($0.watch?.progress ?? $0.progress, $0.outcome) }
     }

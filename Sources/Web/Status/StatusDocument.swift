@@ -21,7 +21,6 @@ struct StatusDocument: Encodable, Equatable {
     /// Why there is no rendition, if it failed.
     let problem: ProblemDocument.Content?
 
-    /// Whether no other document follows.
     var isFinal: Bool { state == .done || state == .failed }
 
     init(_ request: AsyncRequest) {

@@ -48,7 +48,6 @@ struct RouteNames {
         var low: UInt64 = 0
         var high: UInt64 = 0
 
-        /// The empty segment.
         init() {}
 
         /// The first segment of a target; nil if it is longer than 16 bytes.

@@ -23,7 +23,6 @@ package final class FormSink: HTTPBodySink {
     private var isFileComplete = false
     private var fields: [QueryItem] = []
     private var part: MultipartPart?
-    /// Whether the current part is the file.
     private var isFile = false
     private var value: [UInt8] = []
 

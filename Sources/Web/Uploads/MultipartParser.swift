@@ -42,7 +42,6 @@ struct MultipartParser {
 
     private static let mediaType: StaticString = "multipart/form-data"
 
-    /// Whether a body of this type is such a form.
     static func isForm(_ contentType: UnsafeRawBufferPointer?) -> Bool {
         contentType.map { FieldElement($0).value.equalsIgnoringCase(mediaType) } ?? false
     }

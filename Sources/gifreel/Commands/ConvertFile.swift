@@ -14,7 +14,6 @@ struct ConvertFailure: Error {
     let code: String
     let sentence: String
 
-    /// Prints the failure on standard error.
     func report() { StandardError.writeLine("\(path): \(code): \(sentence)") }
 }
 

@@ -107,7 +107,6 @@ struct PrewarmCommand: ParsableCommand {
         }
     }
 
-    /// The value of `--concurrency`, or the number of processors.
     private var parallelism: Int { concurrency ?? Processors.available }
 
     private static let stopSignals = [SIGINT, SIGTERM]
@@ -368,7 +367,6 @@ struct LocalPipeline {
     /// The number of renditions that the cache has evicted since it was opened.
     var evictions: Int64 { core.cache.statistics().evictions }
 
-    /// The time for which ``close()`` waits for queued writes to the shared store.
     private static let storeDrainTimeout = Duration.seconds(60)
 
     /// Cancels conversions, sends queued writes to the shared store, and closes the cache. Blocks the calling thread.

@@ -8,7 +8,6 @@ internal import Web
 
 /// The arguments of commands that control a running server, and the requests made with them.
 struct AdminServer: ParsableArguments {
-    /// The default of `--server`.
     static let address = "http://127.0.0.1:8080"
 
     @Option(help: "The URL of the server, or unix: and the path of its socket.")
@@ -119,7 +118,6 @@ struct SettingsArguments: ParsableArguments {
 extension SettingsError {
     /// The problem of the request that the arguments describe.
     init(_ problem: Problem) { self.init(problem.detail) }
-    /// The error of a worker process that cannot be started.
     static func noWorker(_ error: SystemError) -> SettingsError {
         SettingsError("The worker process cannot be started: \(error).")
     }

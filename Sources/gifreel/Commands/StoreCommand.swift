@@ -6,7 +6,6 @@ internal import Store
 internal import Synchronization
 internal import SystemIO
 
-/// `gifreel store`: maintains the shared store.
 struct StoreCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "store", abstract: "Maintains the shared store of renditions.", subcommands: [PruneCommand.self])
@@ -112,7 +111,6 @@ private final class PruneDisplay: Sendable {
         if isDue { StandardError.write("\r\(totals.listed) objects seen, \(totals.deleted) \(verb), \(totals.bytes) bytes") }
     }
 
-    /// Clears the line.
     func end() {
         if last.withLock({ $0.time != nil }) { StandardError.write("\r\u{1b}[K") }
     }

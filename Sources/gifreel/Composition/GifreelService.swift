@@ -327,7 +327,6 @@ final class CurrentRevision: HTTPHandler {
 
     var value: ServiceRevision { current.withLock { $0 } }
 
-    /// Makes a revision the current one and returns the previous one.
     func replace(with new: ServiceRevision) -> ServiceRevision {
         current.withLock { current in
             defer { current = new }
@@ -364,7 +363,6 @@ final class AccessLogGate: HTTPObserver {
     }
 }
 
-/// The tracer of requests, and the exporter of its spans.
 struct TraceExport: Sendable {
     let tracer: OTLPTracer
     private let exporter: SpanExporter?

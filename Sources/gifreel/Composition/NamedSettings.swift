@@ -234,7 +234,6 @@ struct ConfiguredMounts {
         fetch.buckets = buckets
     }
 
-    /// Checks the fields of requests to the origin of a mount.
     private func checkFields(_ settings: Settings.Mount, of rule: MountRule, named name: String) throws(SettingsError) {
         try SettingParser.checkFields(settings.headers, "mounts.\(name).headers")
         guard settings.headers.isEmpty || !rule.root.isOfMount else {
