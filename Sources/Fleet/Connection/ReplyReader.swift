@@ -1,5 +1,4 @@
 internal import CSystem
-internal import Glibc
 
 /// Parses replies with hiredis, and copies them into values. Not thread-safe.
 ///

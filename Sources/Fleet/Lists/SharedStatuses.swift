@@ -1,5 +1,3 @@
-internal import SystemIO
-
 /// Statuses of requests that are in progress on one node, for clients whose next request reaches another node.
 ///
 /// The node that processes a request writes its status under a key with a lifetime. A client that cancels through another node

@@ -1,5 +1,4 @@
 package import Fetch
-internal import Foundation
 package import Renditions
 
 /// One rendition to bring into the cache, as the list spells it.

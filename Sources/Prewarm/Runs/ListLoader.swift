@@ -1,6 +1,5 @@
 internal import Digests
 internal import Fetch
-internal import Foundation
 internal import HTTPClient
 package import Renditions
 internal import SystemIO

@@ -1,6 +1,5 @@
 package import Fleet
 internal import Foundation
-internal import Glibc
 package import Renditions
 internal import Synchronization
 internal import SystemIO

@@ -1,6 +1,5 @@
 internal import Fleet
 internal import SystemIO
-internal import Foundation
 internal import Renditions
 
 /// The report of a run for programs: CSV (RFC 4180) if the file's name ends in `.csv`, otherwise JSON.

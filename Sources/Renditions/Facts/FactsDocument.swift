@@ -1,6 +1,5 @@
 internal import Foundation
 internal import Media
-internal import SystemIO
 
 /// The body of `json` (docs/api.md).
 package struct FactsDocument: Codable, Equatable, Sendable {

@@ -1,5 +1,3 @@
-internal import Media
-
 /// The rule for what an image of a page becomes (docs/api.md, “What an image becomes”).
 ///
 /// Negotiation, player pages, `json` and `POST /facts` apply it, and `gifreel.js` and `gifreel rewrite` follow the last two.

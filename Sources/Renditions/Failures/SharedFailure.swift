@@ -1,7 +1,6 @@
 internal import Fetch
 internal import Media
 internal import Sandbox
-internal import Store
 
 /// A failure that one node has found and that other nodes answer with, instead of trying the source themselves.
 ///

@@ -1,6 +1,5 @@
 internal import Fetch
 internal import Fleet
-internal import Media
 internal import Store
 internal import SystemIO
 internal import Tracing

@@ -1,7 +1,6 @@
 internal import Dispatch
 internal import Glibc
 internal import Synchronization
-internal import SystemIO
 
 /// Waits for asynchronous work on a thread outside Swift's cooperative pool.
 enum Blocking {
