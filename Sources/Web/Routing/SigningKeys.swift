@@ -41,12 +41,14 @@ package struct SigningKeys: Sendable, CustomStringConvertible {
     func only(_ key: SigningKey?) -> SigningKeys { key.map(SigningKeys.init) ?? SigningKeys() }
 
     /// The signature of a text: base64url(HMAC-SHA256(key, text)); nil without keys.
-    func signature(of text: String) -> String? { keys.first?.signature(of: text) }
+    func signature(of text: String) -> String? {
+        keys.first.map { Base64URL.encode($0.authentication.code(for: text.utf8)) }
+    }
 
     /// The key that verifies the signature of one of the texts; nil for none. The comparison takes constant time.
     func key(verifying signature: String, of texts: [String]) -> SigningKey? {
         guard let code = Base64URL.decode(signature) else { return nil }
-        return keys.first { key in texts.contains { key.verifies(code, of: $0) } }
+        return keys.first { key in texts.contains { key.authentication.isValid(code, for: $0.utf8) } }
     }
 }
 
@@ -124,7 +126,7 @@ extension SigningKeys {
 
 /// A secret that signs requests, with the limits of the requests that it signs.
 package struct SigningKey: Sendable, CustomStringConvertible {
-    private let authentication: HMACSHA256
+    fileprivate let authentication: HMACSHA256
     /// The name in metrics; nil for a key without one.
     package let name: String?
     /// The sources for which the key may sign requests; empty for all.
@@ -148,14 +150,6 @@ package struct SigningKey: Sendable, CustomStringConvertible {
     /// - Parameter source: Nil for an upload.
     func permits(_ source: SourceURL?) -> Bool {
         sources.isEmpty || source.map { source in sources.contains { $0.matches(source) } } ?? false
-    }
-
-    fileprivate func signature(of text: String) -> String {
-        Base64URL.encode(authentication.code(for: text.utf8))
-    }
-
-    fileprivate func verifies(_ code: [UInt8], of text: String) -> Bool {
-        authentication.isValid(code, for: text.utf8)
     }
 }
 
