@@ -1,6 +1,7 @@
 import Markup
-import Prewarm
 import Testing
+
+@testable import Prewarm
 
 @Suite("Lists of sources in every form") struct PrewarmListTests {
     private func urls(_ text: String, format: PrewarmList.Format? = nil, base: String? = nil) throws -> [String] {

@@ -7,15 +7,9 @@ package import Renditions
 package struct PrewarmEntry: Sendable, Hashable {
     package let url: String
     /// The name of a ``Rendition/Format``.
-    package let format: String
+    package var format = "mp4"
     /// Options by name, with the values of the path form.
-    package let options: [String: String]
-
-    package init(url: String, format: String = "mp4", options: [String: String] = [:]) {
-        self.url = url
-        self.format = format
-        self.options = options
-    }
+    package var options: [String: String] = [:]
 
     /// A rendition and its source.
     package typealias Target = (rendition: Rendition, url: SourceURL)

@@ -26,8 +26,6 @@ package final class PurgeHooks: Sendable {
         package var patience = Duration.seconds(30)
         /// The time after which an incomplete purge is no longer checked.
         package var longestWait = Duration.seconds(3600)
-
-        package init() {}
     }
 
     private struct HookRequest: Sendable {

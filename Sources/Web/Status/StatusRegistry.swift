@@ -18,8 +18,6 @@ package final class StatusRegistry: Sendable {
         package var sharing: Duration = .seconds(1)
         /// The time after which other nodes forget a status that is not final, unless it is written again.
         var sharedLifetime: Duration { sharing * 15 }
-
-        package init() {}
     }
 
     private struct Ended {
