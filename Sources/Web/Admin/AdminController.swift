@@ -97,7 +97,7 @@ struct AdminController: Sendable {
     /// Returns the canonical prefix of sources, for which the beginning of addresses of renditions on this server may stand.
     private func prefix(_ text: String) throws(Problem) -> String {
         let target = text.hasPrefix("/") ? text : publicURL.flatMap { OwnAddress.target(of: text, at: $0) }
-        let own = target.flatMap(sources)
+        let own = try target.flatMap(sources)
         if own == nil, text.hasPrefix("/") { throw Self.foreignPath }
         let (sources, base) = own ?? (text, "")
         let prefix = try translating(try SourceURL.canonicalPrefix(of: sources), to: Problem.badSourceURL)
@@ -108,15 +108,17 @@ struct AdminController: Sendable {
 
     /// The beginning of the sources' URLs in the beginning of a path below a mount or a format, and the mount's root; nil for any
     /// other path.
-    private func sources(below path: String) -> (prefix: String, base: String)? {
+    private func sources(below path: String) throws(Problem) -> (prefix: String, base: String)? {
         let first = path[...].droppingBytes(1).before(UInt8(ascii: "/"))
         guard first.endIndex < path.endIndex else { return nil }
         let rest = path[first.endIndex...].droppingBytes(1)
         if let mount = parser.mounts[String(first)] { return (mount.rule.base + rest, mount.rule.base) }
         let format = String(first.before(UInt8(ascii: ",")))
         let isFormat = format == Route.auto || Rendition.Format(rawValue: format) != nil
-        // An empty prefix would cover everything.
-        return isFormat && !rest.isEmpty ? (String(rest), "") : nil
+        guard isFormat, !rest.isEmpty else { return nil }
+        // The beginning of a scheme would cover all its sources.
+        guard rest.contains("://") else { throw .badSourceURL(SourceURLError.unsupportedScheme) }
+        return (String(rest), "")
     }
 
     private static let foreignPath = Problem.badSourceURL("This path on the server leads to no source.")

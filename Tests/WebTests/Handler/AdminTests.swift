@@ -222,6 +222,11 @@ import Testing
                 let response = try await web.request("DELETE", "/cache?prefix=\(prefix)", headers: Self.token)
                 #expect(response.status == 400 && response.code == "bad_source_url", "\(prefix)")
             }
+            // The beginning of a scheme would cover all sources that have it.
+            for prefix in ["/mp4/h", "/mp4/https", "/auto/http:/", "/mp4,width=20/s3:", "https://gifs.example/mp4/http"] {
+                let response = try await web.request("DELETE", "/cache?prefix=\(prefix)", headers: Self.token)
+                #expect(response.status == 400 && response.code == "bad_source_url", "\(prefix)")
+            }
             // The command sends paths in place of URLs on the server, which would not “begin with http://”.
             for query in ["prefix=/other/", "prefix=/mp4/", "url=/other/a.gif", "url=/mp4/"] {
                 let response = try await web.request("DELETE", "/cache?\(query)", headers: Self.token)
