@@ -1,6 +1,5 @@
 internal import Fleet
 internal import Foundation
-internal import Renditions
 internal import Synchronization
 internal import SystemIO
 internal import Telemetry

@@ -1,4 +1,3 @@
-internal import Fetch
 package import Fleet
 package import Store
 
