@@ -325,6 +325,9 @@ extension Settings {
         if admin.previousToken != nil && admin.token == nil {
             throw SettingsError("admin.previous_token is set but admin.token is not; set admin.token to the new token.")
         }
+        if !tracing.headers.isEmpty && tracing.endpoint == nil {
+            throw SettingsError("tracing.headers is set but tracing.endpoint is not; set an endpoint or remove the headers.")
+        }
         for (name, patterns) in [("sources.allow", fetch.allow), ("webhooks.allow", webhooks.allow)] {
             guard let files = patterns.first(where: \.namesFiles) else { continue }
             throw .wrongValue(name, files.description, "a pattern of hosts; files are available through mounts only")
@@ -337,6 +340,19 @@ extension Settings {
         for (name, mount) in mounts.sorted(by: { $0.key < $1.key }) {
             if mount.origin == nil { throw SettingsError("mounts.\(name).origin is missing; a mount needs an origin.") }
             try requireKeys("mounts.\(name).require_signature", mount.requireSignature)
+        }
+    }
+
+    /// Prevents a server whose bucket is missing from starting without the shared store. On a reload, only the settings that were
+    /// read are checked: a mount that used the store's keys may go before the keys, which wait for a restart.
+    func checkStore() throws(SettingsError) {
+        let s3 = store.s3
+        guard s3.bucket == nil else { return }
+        // Mounts use the service and its keys without a bucket of the store.
+        let isUsed = mounts.values.contains { $0.origin?.lowercased().hasPrefix(SourceURL.s3Scheme) == true }
+        let shared = [("endpoint", s3.endpoint), ("access_key", s3.accessKey), ("secret_key", s3.secretKey)]
+        for (name, value) in [("prefix", s3.prefix)] + (isUsed ? [] : shared) where value != nil {
+            throw SettingsError("store.s3.\(name) is set but store.s3.bucket is not; set a bucket or remove \(name).")
         }
     }
 

@@ -59,6 +59,7 @@ package enum SettingsReader {
         }
         let settings = try settings(entries)
         try settings.validate()
+        try settings.checkStore()
         let overrides = variables.entries.filter { flags[$0.key] == nil }.sorted { $0.key < $1.key }
             .compactMap { name, entry in
                 contents?.entries[name].map { Override(setting: name, variable: entry.origin, overridden: $0.origin) }

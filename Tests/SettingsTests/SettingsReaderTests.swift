@@ -339,6 +339,21 @@ import Testing
         #expect(try complaint(nil, [:], ["sources.require_signature=true"]).contains("signing.keys"))
         #expect(try complaint(nil, [:], ["sources.ports="]).contains("sources.ports is empty"))
     }
+
+    @Test func aSettingWithoutTheOneThatUsesItIsRefused() throws {
+        #expect(try complaint(nil, [:], ["tracing.headers=X-Key: 1"]).contains("tracing.endpoint is not"))
+        #expect(try complaint(nil, [:], ["tracing.headers=X-Key: 1", "tracing.endpoint=http://a.test/"]) == "")
+        let mount = "mounts.m.origin=S3://pics/in/"
+        for name in ["prefix", "endpoint", "access_key", "secret_key"] {
+            let setting = "store.s3.\(name)=x"
+            let words = "store.s3.\(name) is set but store.s3.bucket is not"
+            #expect(try complaint(nil, [:], [setting]).contains(words))
+            #expect(try complaint(nil, [:], [setting, "store.s3.bucket=b"]) == "")
+            // An s3:// origin uses the service and the keys of the store, but not its prefix.
+            #expect(try complaint(nil, [:], [setting, mount]).contains(words) == (name == "prefix"))
+            #expect(try complaint(nil, [:], [setting, "mounts.m.origin=https://a.test/"]).contains(words))
+        }
+    }
 }
 
 @Suite("Quantities have a unit and one canonical text") struct QuantityTests {

@@ -56,6 +56,8 @@ import Testing
         values["mounts.m.origin"] = "https://a.test/"
         values["signing.keys"] = "key"
         values["webhooks.key"] = "key"
+        values["store.s3.bucket"] = "bucket"
+        values["tracing.endpoint"] = "https://a.test/"
         values["admin.token"] = "token"
         values["cache.min_fresh_for"] = "1s"
         values["cache.max_fresh_for"] = "2s"
