@@ -201,7 +201,7 @@ package final class WebHandler: HTTPHandler {
                     return redirect
                 }
                 // The width of a client is not in the bytes of its target, and a callback is checked each time.
-                if !target.hasAutomaticWidth && target.callback == nil { hits.memo.insert(target, for: request.targetBytes) }
+                if !target.hasAutomaticWidth && target.callback == nil { hits.remember(target, for: request.targetBytes) }
             }
             let resolved = target.hasAutomaticWidth ? target.resolved(WidthHints { request.header($0) }) : target
             let reply = try dispatch(request, resolved)
@@ -314,8 +314,7 @@ package final class WebHandler: HTTPHandler {
 
     /// Calls the hooks for a purge that this node has applied later than others. Any thread.
     package func appliedLate(_ scope: PurgeScope) {
-        guard admin.hooks.isOn else { return }
-        admin.hooks.call(PurgeNotice(scope, mounts: parser.mounts, publicURL: admin.publicURL))
+        admin.appliedLate(scope)
     }
 
     // MARK: Methods

@@ -22,7 +22,7 @@ package struct SourceLoader: Sendable {
     /// Fetches in progress, and sources in memory. Lives as long as the process.
     final class State: Sendable {
         fileprivate let fetches: SingleFlight<Key, Outcome>
-        let shared: SharedSources
+        fileprivate let shared: SharedSources
         /// The jobs that wait for a fetch. It may begin within the shares of any of their clients.
         fileprivate let turns = Mutex<[SourceURL: [JobTurn]]>([:])
 
@@ -87,6 +87,17 @@ package struct SourceLoader: Sendable {
         } catch {
             throw error
         }
+    }
+
+    /// Returns the source for a caller that follows its bytes: from memory, from a fetch in progress, or from the next fetch,
+    /// which the caller ensures.
+    func follow(_ url: SourceURL) -> ArrivingSource {
+        state.shared.follow(url)
+    }
+
+    /// The bytes of a source that have arrived, and its size if the origin declared it; nil before the first bytes.
+    func arrived(_ url: SourceURL) -> FlightProgress.Arrived? {
+        state.shared.arrived(url)
     }
 
     /// Starts to fetch a source for its followers, unless it is in memory or being fetched.

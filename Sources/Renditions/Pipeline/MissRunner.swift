@@ -110,7 +110,7 @@ struct MissRunner: Sendable {
         _ request: RenditionRequest, _ stored: CachedRendition?, _ slot: AdmissionSlot, _ flight: Flight, isImage: Bool = false
     ) async throws(RenditionError) -> RenditionResult {
         // Captures the source and not the request, whose watch holds the flight.
-        flight.progress.fetches { [loader, source = request.source] in loader.state.shared.arrived(source) }
+        flight.progress.fetches { [loader, source = request.source] in loader.arrived(source) }
         switch try await fetch(request, validatorsOf: stored, slot, flight.turn, isImage: isImage) {
         case .notModified(let unmodified, let epoch):
             return try await renew(request, stored, unmodified, epoch)

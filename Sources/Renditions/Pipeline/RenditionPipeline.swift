@@ -240,7 +240,7 @@ package struct RenditionPipeline: Sendable {
                 var request = request
                 request.followsSource = true
                 let buffer = try state.admission.reserve(bytes: FollowedSource.pieceLimit, for: request.client)
-                return try await race(request, after: lookup, loader.state.shared.follow(request.source), buffer)
+                return try await race(request, after: lookup, loader.follow(request.source), buffer)
             }
         } catch {
             guard error.isRefusal else { throw error }

@@ -40,6 +40,11 @@ struct AdminController: Sendable {
         }
     }
 
+    /// Calls the hooks for a purge that this node has applied later than others.
+    func appliedLate(_ scope: PurgeScope) {
+        if hooks.isOn { hooks.call(PurgeNotice(scope, mounts: parser.mounts, publicURL: publicURL)) }
+    }
+
     /// Handles `/cache`. GET returns statistics, the stored renditions of a source (`url`), or the stored sources that the
     /// block list refuses (`blocked`). DELETE purges.
     ///

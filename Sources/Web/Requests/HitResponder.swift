@@ -10,7 +10,7 @@ internal import Synchronization
 /// ``RouteMemo``, the rendition in the cache's memory, and the response's fields were prepared when the rendition was first
 /// used.
 struct HitResponder: Sendable {
-    let memo = RouteMemo()
+    private let memo = RouteMemo()
     let cache: Cache
     let responder: RenditionResponder
     let access: AccessControl
@@ -87,6 +87,11 @@ struct HitResponder: Sendable {
             rendition.fileExtension == fileExtension
         else { return nil }
         return responder.hit(rendition)
+    }
+
+    /// Records the meaning of a target, after access to it was granted.
+    func remember(_ target: ParsedTarget, for bytes: UnsafeRawBufferPointer) {
+        memo.insert(target, for: bytes)
     }
 
     /// Returns the rendition and the seconds for which it remains fresh.
