@@ -353,6 +353,10 @@ import Testing
             #expect(try complaint(nil, [:], [setting, mount]).contains(words) == (name == "prefix"))
             #expect(try complaint(nil, [:], [setting, "mounts.m.origin=https://a.test/"]).contains(words))
         }
+        // A reload that removes the mount and its keys keeps the keys until the restart.
+        var reloaded = Settings()
+        reloaded.store.s3.accessKey = "x"
+        try reloaded.validate()
     }
 }
 

@@ -182,6 +182,7 @@ final class NodeRegistry: Sendable {
         }
         let listed = nodes.map(\.name)
         let live = state.withLock { state in
+            // The server has lost this node, and may have lost others that do not know it yet.
             if state.lastBeat != nil, !listed.contains(name) { expectKnown(&state) }
             state.former.subtract(listed)
             // Before the first connection, the time has not begun.

@@ -100,8 +100,7 @@ final class SimulatedNode: @unchecked Sendable {
         handlers.onFollow = { life.hasCaughtUp = true }
         let context = ClusterContext(
             commands: BrokenCommands(base: links[0], missing: missing, name: name), keys: ClusterKeys(name: "sim"),
-            nodeName: name,
-            timings: ClusterTimings(), time: time, meter: ClusterMeter())
+            nodeName: name, timings: ClusterTimings(), time: time, meter: ClusterMeter())
         core = Cluster(
             context, stream: BrokenCommands(base: links[1], missing: missing, name: name), cache: cache, disk: ImmediateWork(),
             reporter: StateReporter(server: "sim", onChange: { _ in }), handlers: handlers, executor: lane)

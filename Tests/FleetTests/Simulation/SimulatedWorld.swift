@@ -147,10 +147,11 @@ final class SimulatedWorld: @unchecked Sendable {
             // A server that restarts empty, or without its latest entries, and a replica with another clock.
             case 0: server.restart(losing: .max)
             case 1: server.restart(losing: Int.random(in: 1...3, using: &scheduler.numbers))
+            // A clock that changes between the first questions of two nodes would have them disagree for good.
             case 2 where nodes.allSatisfy(\.knowsTime):
                 server.clock += [.seconds(240), .seconds(-240)].randomElement(using: &scheduler.numbers) ?? .zero
-            // An operator removes everything, the stream, or the list of nodes. No node loses its connection. Nodes recognize another
-            // stream by its later ids.
+            // An operator removes everything, the stream, or the list of nodes, and no node loses its connection. A node that goes on
+            // reading finds a new stream only if its ids are later.
             case 3 where !server.isBehind: return server.restart(losing: .max)
             case 4 where !server.isBehind: return server.trim(to: 0)
             case 5: return server.forgetNodes()
